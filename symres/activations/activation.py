@@ -20,7 +20,7 @@ from ..core.scalars import equation, parameter, scalar
 from ..core.symbols import SHARED, z
 from ..core.words import with_digest
 from ..core.work_budget import Stage, limited
-from ..functions.basic_functions import Function, in_basic_functions
+from ..functions.companions import Function, in_basic_functions
 from ..functions.function_record import explained
 from ..functions.tails import TailGrowth
 from ..notation.facts import equation as fact
@@ -215,14 +215,14 @@ class Activation(Shown):
             wanted = [a for a in _ASSUMPTIONS if getattr(symbol, f"is_{a}") and not getattr(value, f"is_{a}")]
             if wanted:
                 raise self._refused(f"{symbol} = {value}", f"{symbol} must be {wanted[0]}")
-        rest = tuple(p for p in self.parameters if p not in numbers)
+        free = tuple(p for p in self.parameters if p not in numbers)
         expr = self.expr.subs(numbers, simultaneous=True)
         named, written = PARAMETRISED.fullmatch(self.name), [f"{s}={_brief(v)}" for s, v in numbers.items()]
         if named is None:
             name = formula_name("; ".join([self.name, *written]))
         else:
             name = f"{named['base']}({', '.join(filter(None, [named['values'], *written]))})"
-        return Activation(name, expr, rest, self.source)
+        return Activation(name, expr, free, self.source)
 
     def _refused(self, found: str, remedy: str) -> DeclarationError:
         return DeclarationError(f"activation {self.name}", found, remedy)
@@ -261,14 +261,14 @@ def _required_parameters(name: str, parameters: Iterable[sp.Symbol]) -> tuple[sp
     if isinstance(parameters, sp.Symbol):
         parameters = (parameters,)
     parameters = tuple(parameters)
-    for place, p in enumerate(parameters):
+    for position, p in enumerate(parameters):
         if not isinstance(p, sp.Symbol):
             found, remedy = f"the parameter {p!r} is not a sympy symbol", "pass sympy.Symbol('a', positive=True)"
         elif str(p) in RESERVED:
             found, remedy = f"the name {p} of a parameter is taken by symres", "choose another name"
         elif not p.is_extended_real:
             found, remedy = f"the parameter {p} may be complex", f"declare it as Symbol('{p}', real=True)"
-        elif str(p) in map(str, parameters[:place]):
+        elif str(p) in map(str, parameters[:position]):
             found, remedy = f"two parameters are called {p}", "give every parameter a name of its own"
         else:
             continue

@@ -167,11 +167,11 @@ class Catalogue(Mapping[str, Activation]):
         """Values of names in the text go in as numbers; the parameters of activations used as functions are added."""
         written = {key: parameter(value, key) for key, value in values.items() if _mentions(text, key)}
         expr = parse(text, self.functions(), {**written, **declared})
-        own = {p for entry in self._entries.values() for p in entry.parameters if expr.has(p)}
-        parameters = sorted(own | set(declared.values()), key=str)
+        of_entries = {p for entry in self._entries.values() for p in entry.parameters if expr.has(p)}
+        parameters = sorted(of_entries | set(declared.values()), key=str)
         name = formula_name(_with_numbers(text, written))
-        rest = {key: value for key, value in values.items() if key not in written or key in map(str, own)}
-        return Activation(name, expr, tuple(parameters)).subs(**rest)
+        numbers = {key: value for key, value in values.items() if key not in written or key in map(str, of_entries)}
+        return Activation(name, expr, tuple(parameters)).subs(**numbers)
 
     def _unknown(self, text: str) -> DeclarationError:
         if text in PARSED_FUNCTIONS:
@@ -217,16 +217,18 @@ class Catalogue(Mapping[str, Activation]):
     def _values(self, activation: Activation, text: str) -> dict[str, str]:
         """The values in a call such as ``alpha=1`` or ``0.01``, by name."""
         names = [str(p) for p in activation.parameters]
-        found: dict[str, str] = {}
-        for place, argument in enumerate(text.split(",") if text.strip() else []):
+        values: dict[str, str] = {}
+        for position, argument in enumerate(text.split(",") if text.strip() else []):
             key, equals, value = argument.partition("=")
-            key, value = (key.strip(), value) if equals else (names[place] if place < len(names) else "", argument)
-            if key in found or key not in names:
+            if not equals:
+                key, value = "".join(names[position : position + 1]), argument
+            key = key.strip()
+            if key in values or key not in names:
                 reason = f"{argument.strip()} is not the value of a parameter"
                 remedy = f"its parameters are: {', '.join(names) or 'none'}"
                 raise DeclarationError(f"activation {activation.name}({text:.40})", reason, remedy)
-            found[key] = value.strip()
-        return found
+            values[key] = value.strip()
+        return values
 
 
 def activation(what: Declared, /, **parameters: Any) -> Activation:
@@ -267,10 +269,10 @@ def _with_numbers(text: str, numbers: Mapping[str, sp.Expr]) -> str:
     """A formula as it was typed, with numbers in the place of names."""
 
     def value(word: re.Match[str]) -> str:
-        found = numbers.get(word[0])
-        if found is None:
+        number = numbers.get(word[0])
+        if number is None:
             return word[0]
-        return str(found) if found.is_Integer and found >= 0 else f"({found})"
+        return str(number) if number.is_Integer and number >= 0 else f"({number})"
 
     return NAME.sub(value, text)
 

@@ -134,6 +134,7 @@ class _Prover:
             boxes += [box._replace(lo=middle, lo_open=False), box._replace(hi=middle, hi_open=False)]
 
     def _holds(self, box: Range) -> bool:
+        """Whether the condition is shown to hold on a box: by its range, else by its slope from a good end on."""
         value = self._value(box)
         if value is None:
             return False
@@ -179,6 +180,7 @@ class _Prover:
         return value if self.sign == 1 else Range(-value.hi, -value.lo, value.hi_open, value.lo_open)
 
     def _choose_sign(self) -> None:
+        """Which sign a formula without zeros has, from the first point where it is seen."""
         for point in self._points():
             value = self._value(Range(point, point))
             if value is not None and value.excludes_zero:
@@ -197,16 +199,16 @@ class _Prover:
 
     def _probe(self, *points: arb) -> None:
         """Refuse the formula if the condition is violated at one of the points, for the clearest violation first."""
-        found = [(point, value) for point in points if (value := self._value(Range(point, point))) is not None]
-        for point, value in found:
+        values = [(point, value) for point in points if (value := self._value(Range(point, point))) is not None]
+        for point, value in values:
             if self.condition.kind == "nonzero" and value.is_nonpositive and not value.is_negative:
                 raise self._refused(f"is not finite at z = {_readable(point)}")
-        for point, value in found:
+        for point, value in values:
             if self.condition.kind == "nonzero" and value.is_negative:
                 raise self._refused(f"is not finite near z = {_readable(self._root(point))}")
             if value.is_negative:
                 raise self._refused(f"is not real at z = {_readable(point)}", real=False)
-        for point, value in found:
+        for point, value in values:
             if self.condition.kind == "positive" and value.is_nonpositive:
                 raise self._refused(f"is not finite at z = {_readable(point)}")
             if value.is_nonpositive and self.domain.lo < point < self.domain.hi:
@@ -230,6 +232,7 @@ class _Prover:
 
 
 def _conditions_of(node: sp.Basic) -> Iterator[_Condition]:
+    """What must hold for one node to be real and finite: a base, a pole, the ends of a domain."""
     if isinstance(node, sp.Pow) and not isinstance(node, sp.exp):
         base, exponent = node.base, node.exp
         if exponent.is_Integer:

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import difflib
 import keyword
+import operator
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -26,7 +27,7 @@ from flint import arb, ctx
 from ..core.errors import DeclarationError
 from ..core.symbols import greek, z
 from ..core.words import abbreviated
-from ..functions.basic_functions import Function, raised
+from ..functions.companions import Function, raised
 from ..functions.function_record import RECORDS
 from ..functions.ranges import BITS, RangeProgram
 from ..numerics.interval_arithmetic import Undefined
@@ -55,9 +56,10 @@ class _Comparison:
 
 
 def _where(condition: _Comparison, then: sp.Expr, otherwise: sp.Expr) -> sp.Expr:
+    """``where(condition, then, otherwise)``; chains of it are one Piecewise."""
     if not (condition.left - condition.right).has(sp.Piecewise):
-        rest = otherwise.args if isinstance(otherwise, sp.Piecewise) else ((otherwise, True),)
-        return sp.Piecewise((then, _RELATIONS[condition.sign](condition.left, condition.right)), *rest)
+        branches = otherwise.args if isinstance(otherwise, sp.Piecewise) else ((otherwise, True),)
+        return sp.Piecewise((then, _RELATIONS[condition.sign](condition.left, condition.right)), *branches)
     # sympy would multiply out every combination of branches: exponential in their number
     difference = condition.left - condition.right
     chosen = sp.Heaviside(difference if condition.sign in (">", ">=") else -difference)
@@ -93,6 +95,7 @@ class _ParsedFunctions(Mapping[str, tuple[Function, int, int]]):
 
 
 PARSED_FUNCTIONS = _ParsedFunctions()
+_OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 _RELATIONS = {"<": sp.Lt, ">": sp.Gt, "<=": sp.Le, ">=": sp.Ge}
 # characters of other notations: the remedy
 _FOREIGN_CHARACTERS = {"{": WHERE_REMEDY, ".": "write functions without the name of a module: tanh(z), not np.tanh(z)"}
@@ -128,14 +131,14 @@ def parse(
     return _Parser(text, functions, parameters).formula()
 
 
-def nearest(name: str, known: list[str]) -> str:
+def nearest(name: str, names: list[str]) -> str:
     """A remedy that names what the user may have meant."""
     if not 3 <= len(name) <= 40:
         return ""
-    lower = {k.lower(): k for k in known}
+    lower = {k.lower(): k for k in names}
     if name.lower() in lower:
         return f"did you mean {lower[name.lower()]}?"
-    close = difflib.get_close_matches(name, known, n=3, cutoff=_ALIKE)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=_ALIKE)
     close += [lower[c] for c in difflib.get_close_matches(name.lower(), list(lower), n=3, cutoff=_ALIKE)]
     return f"did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
 
@@ -156,19 +159,19 @@ class _Parser:
         self.token = self._read(0)
 
     # ---- tokens ------------------------------------------------------------------------------------------------
-    def _read(self, place: int) -> _Token:
-        if blank := _BLANK.match(self.text, place):
-            place = blank.end()
-        if place == len(self.text):
-            return _Token("end", "", place)
+    def _read(self, start: int) -> _Token:
+        if blank := _BLANK.match(self.text, start):
+            start = blank.end()
+        if start == len(self.text):
+            return _Token("end", "", start)
         for kind, pattern in (("number", _NUMBER), ("name", _NAME), ("operator", _OPERATOR)):
-            if match := pattern.match(self.text, place):
-                return _Token(kind, match.group(), place)
-        character = self.text[place]
+            if match := pattern.match(self.text, start):
+                return _Token(kind, match.group(), start)
+        character = self.text[start]
         shown = repr(character)
         if not character.isascii():
             shown += f" (U+{ord(character):04X} {unicodedata.name(character, 'unnamed')})"
-        raise self.error(_Token("character", character, place), f"unexpected character {shown}", _remedy_for(character))
+        raise self.error(_Token("character", character, start), f"unexpected character {shown}", _remedy_for(character))
 
     def _next(self) -> _Token:
         token = self.token
@@ -214,33 +217,34 @@ class _Parser:
 
     def _sum(self) -> sp.Expr:
         self._descend()
-        total = self._product()
-        while operator := self._take("+", "-"):
-            term = self._product()
-            total = self._checked(operator, total + term if operator.text == "+" else total - term)
+        total = self._chain(self._product, "+", "-")
         self.depth -= 1
         return total
 
     def _product(self) -> sp.Expr:
-        total = self._sign()
-        while operator := self._take("*", "/"):
-            factor = self._sign()
-            if operator.text == "/" and factor == 0:
-                raise self.error(operator, "division by zero", "give a formula that is finite for every real z")
-            total = self._checked(operator, total * factor if operator.text == "*" else total / factor)
+        return self._chain(self._sign, "*", "/")
+
+    def _chain(self, operand: Callable[[], sp.Expr], *operators: str) -> sp.Expr:
+        """Operands joined from the left by operators of one level."""
+        total = operand()
+        while token := self._take(*operators):
+            right = operand()
+            if token.text == "/" and right == 0:
+                raise self.error(token, "division by zero", "give a formula that is finite for every real z")
+            total = self._checked(token, _OPERATIONS[token.text](total, right))
         return total
 
     def _sign(self) -> sp.Expr:
         negative = False
-        while operator := self._take("+", "-"):
-            negative ^= operator.text == "-"
+        while sign := self._take("+", "-"):
+            negative ^= sign.text == "-"
         value = self._power()
         return -value if negative else value
 
     def _power(self) -> sp.Expr:
         base = self._atom()
-        operator = self._take("^", "**")
-        if operator is None:
+        caret = self._take("^", "**")
+        if caret is None:
             return base
         self._descend()
         exponent = self._sign()
@@ -248,10 +252,10 @@ class _Parser:
         if exponent.is_Rational and not base.is_number:
             power = power_bound(base) * abs(exponent)
             if power > MAX_POWER:
-                raise self.error(operator, f"a power of {abbreviated(power, 30)}", f"powers go up to {MAX_POWER}")
+                raise self.error(caret, f"a power of {abbreviated(power, 30)}", f"powers go up to {MAX_POWER}")
         elif exponent.is_number and base.is_number:
-            self._check_size(operator, base, exponent)
-        return self._checked(operator, raised(base, exponent, self.functions))
+            self._check_size(caret, base, exponent)
+        return self._checked(caret, raised(base, exponent, self.functions))
 
     def _atom(self) -> sp.Expr:
         token = self.token
@@ -263,14 +267,10 @@ class _Parser:
             return sp.Rational(token.text)
         if token.kind == "name":
             return self._name(self._next())
-        if self._take("("):
+        if self._take("(", "|"):
             value = self._sum()
-            self._close(token, ")")
-            return value
-        if self._take("|"):
-            value = self._sum()
-            self._close(token, "|")
-            return self._checked(token, sp.Abs(value))
+            self._close(token, ")" if token.text == "(" else "|")
+            return value if token.text == "(" else self._checked(token, sp.Abs(value))
         raise self._unexpected()
 
     def _close(self, opening: _Token, closing: str) -> None:
@@ -280,6 +280,7 @@ class _Parser:
             raise self._unexpected()
 
     def _name(self, token: _Token) -> sp.Expr:
+        """What a name stands for: a parameter, the variable, pi, or the function that is called by it."""
         name = token.text
         if self.token.text == "(" and name not in (*VARIABLE, "pi") and name not in self.parameters:
             return self._call(token)
@@ -295,11 +296,11 @@ class _Parser:
             raise self.error(token, f"the function {name} has no argument", f"write {name}(z)")
         if name == "e":
             raise self.error(token, "unknown name 'e'", "write exp(1) or exp(...)")
-        known = ["z", "pi", *self.parameters, *PARSED_FUNCTIONS, *self.functions]
+        names = ["z", "pi", *self.parameters, *PARSED_FUNCTIONS, *self.functions]
         short = abbreviated(name, 30)
         argument = f'**{{"{short}": ...}}' if keyword.iskeyword(name) else f"{short}=..."
         declaring = "layer" if self._nodes else "activation"
-        remedy = nearest(name, known) or (
+        remedy = nearest(name, names) or (
             f"use z for the preactivation; give a parameter a number with --set {short}=... "
             f'(in Python: sr.{declaring}("...", {argument})); derive and export keep it as a symbol with '
             f"--positive {short} (in Python: {short}=sympy.Symbol('{short}', positive=True))"
@@ -307,15 +308,16 @@ class _Parser:
         raise self.error(token, f"unknown name '{abbreviated(name, 30)}'", remedy)
 
     def _call(self, token: _Token) -> sp.Expr:
+        """A function of the grammar, of the caller, or a node, with its arguments in brackets."""
         name = token.text
         if name in self.functions:
             function, least, greatest = self.functions[name], 1, 20
         elif name in PARSED_FUNCTIONS:
             function, least, greatest = PARSED_FUNCTIONS[name]
         else:
-            known = [*PARSED_FUNCTIONS, *self.functions]
+            names = [*PARSED_FUNCTIONS, *self.functions]
             is_slip = name.lower() in map(str.lower, self._nodes)  # layernorm for LayerNorm
-            remedy = ("" if is_slip else foreign_remedy(name)) or nearest(name, known)
+            remedy = ("" if is_slip else foreign_remedy(name)) or nearest(name, names)
             remedy = remedy or f"use {', '.join([*PARSED_FUNCTIONS, *self._nodes])} or the name of an activation"
             raise self.error(token, f"unknown function '{abbreviated(name, 30)}'", remedy)
         opening = self._next()

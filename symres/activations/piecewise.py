@@ -84,11 +84,8 @@ class PiecewiseFunction:
     def map(self, operation: Callable[..., sp.Expr], *others: PiecewiseFunction) -> PiecewiseFunction:
         """Apply a smooth operation to this and other functions, on the common refinement of their breakpoints."""
         functions = (self, *others)
-        if not any(f.breaks for f in functions):
-            return PiecewiseFunction((), (operation(*(f.parts[0] for f in functions)),))
         breaks = _union([f.breaks for f in functions])
-        points = _samples(breaks)
-        return _merged(breaks, tuple(operation(*(f.part_at(p) for f in functions)) for p in points))
+        return _merged(breaks, [operation(*(f.part_at(point) for f in functions)) for point in _samples(breaks)])
 
     def part_at(self, point: sp.Expr) -> sp.Expr:
         """The formula that holds at a point that is no breakpoint."""
@@ -137,9 +134,9 @@ def split(expr: sp.Expr) -> PiecewiseFunction:
     if not expr.has(z) or expr == z:
         return _smooth(expr if expr.free_symbols else expr.doit())  # sympy may leave Min(-1, 1) as it is
     if isinstance(expr, sp.Abs | sp.sign):
-        coefficient, rest = expr.args[0].as_independent(z, as_Add=False)
+        coefficient, factors = expr.args[0].as_independent(z, as_Add=False)
         if coefficient != 1:  # its sign need not be known
-            return split(expr.func(rest)).map(lambda u: expr.func(coefficient) * u)
+            return split(expr.func(factors)).map(lambda u: expr.func(coefficient) * u)
     if isinstance(expr, sp.Abs):
         inner = split(expr.args[0])
         return _switch(inner, inner.map(lambda u: -u), inner)
@@ -154,8 +151,8 @@ def split(expr: sp.Expr) -> PiecewiseFunction:
     if isinstance(expr, sp.Piecewise):
         return _split_piecewise(expr)
     if _has_switches(expr):
-        first, *rest = (split(argument) for argument in expr.args)
-        return _resplit(first.map(expr.func, *rest))
+        first, *others = (split(argument) for argument in expr.args)
+        return _resplit(first.map(expr.func, *others))
     return _resplit(_smooth(expr))
 
 
@@ -180,12 +177,13 @@ def _distributed(product: sp.Mul) -> sp.Expr:
         bases = {sign * u.base for u in roots for sign in (1, -1)}
         powers = [f for f in product.args if f.as_base_exp()[0] in bases]
         if powers:
-            rest = [f for f in product.args if f is not total and f not in powers]
-            return sp.Mul(*rest, sp.Add(*(sp.Mul(*powers, term) for term in total.args)))
+            others = [f for f in product.args if f is not total and f not in powers]
+            return sp.Mul(*others, sp.Add(*(sp.Mul(*powers, term) for term in total.args)))
     return product
 
 
 def _slope(part: sp.Expr) -> sp.Expr:
+    """The derivative, roots of products differentiated as powers of their bases."""
     powers = {node: sp.Dummy() for node in part.atoms(sp.Pow) if node.base.is_Mul and _is_root(node)}
     if not powers:
         return part.diff(z)
@@ -233,13 +231,13 @@ def value_at(part: sp.Expr, point: sp.Expr) -> sp.Expr:
 def _split_piecewise(expr: sp.Piecewise) -> PiecewiseFunction:
     """Conditions become indicator functions: a branch holds where its own is 1 and all earlier ones are 0."""
     indicators = [_indicator(condition, expr) for _, condition in expr.args]
-    covered = reduce(lambda a, b: a.map(_or, b), indicators)
+    covered = indicators[0].map(_LOGIC[sp.Or], *indicators[1:])
     if covered.parts != (sp.Integer(1),):
         found = "its conditions leave out a part of the real line"
         raise DeclarationError(f"the pieces of {expr}", found, "add a branch for all other z")
     result = split(expr.args[-1].expr)
     for (branch, _), indicator in zip(reversed(expr.args[:-1]), reversed(indicators[:-1]), strict=True):
-        result = _switch(indicator.map(lambda u: u - sp.Rational(1, 2)), result, split(branch))
+        result = indicator.map(lambda holds, then, otherwise: then if holds == 1 else otherwise, split(branch), result)
     return result
 
 
@@ -247,27 +245,24 @@ def _indicator(condition: sp.Basic, expr: sp.Expr) -> PiecewiseFunction:
     """1 where the condition holds, 0 elsewhere; single points do not matter."""
     if condition in (sp.true, sp.false):
         return _smooth(sp.Integer(condition == sp.true))
-    if isinstance(condition, sp.Not):
-        return _indicator(condition.args[0], expr).map(lambda u: 1 - u)
-    if isinstance(condition, sp.And):
-        return reduce(lambda a, b: a.map(lambda u, v: u * v, b), (_indicator(c, expr) for c in condition.args))
-    if isinstance(condition, sp.Or):
-        return reduce(lambda a, b: a.map(_or, b), (_indicator(c, expr) for c in condition.args))
+    if type(condition) in _LOGIC:
+        first, *others = (_indicator(c, expr) for c in condition.args)
+        return first.map(_LOGIC[type(condition)], *others)
     if isinstance(condition, sp.Eq | sp.Ne):
         return _smooth(sp.Integer(isinstance(condition, sp.Ne)))
-    if isinstance(condition, sp.StrictGreaterThan | sp.GreaterThan | sp.StrictLessThan | sp.LessThan):
+    if isinstance(condition, sp.core.relational.Relational):
         no, yes = _smooth(sp.Integer(0)), _smooth(sp.Integer(1))
-        strict = isinstance(condition, sp.StrictGreaterThan | sp.StrictLessThan)
-        return _switch(split(condition.gts - condition.lts), no, yes, no if strict else yes)
-    if isinstance(condition, sp.ITE):
-        test, then, otherwise = (_indicator(c, expr) for c in condition.args)
-        return test.map(lambda u, v, w: u * v + (1 - u) * w, then, otherwise)
+        return _switch(split(condition.gts - condition.lts), no, yes, no if condition.rel_op in ("<", ">") else yes)
     found = f"the condition {condition} is not an inequality"
     raise DeclarationError(f"the pieces of {expr}", found, "use inequalities")
 
 
-def _or(u: sp.Expr, v: sp.Expr) -> sp.Expr:
-    return u + v - u * v
+_LOGIC: Mapping[type, Callable[..., sp.Expr]] = {
+    sp.Not: lambda u: 1 - u,
+    sp.And: sp.Mul,
+    sp.Or: lambda *values: 1 - sp.Mul(*(1 - u for u in values)),
+    sp.ITE: lambda u, v, w: u * v + (1 - u) * w,
+}  # of numbers 0 and 1
 
 
 def _switch(
@@ -289,11 +284,9 @@ def _switch(
             if after_left and before_right:
                 crossings.append(root)
     breaks = _union([control.breaks, crossings, negative.breaks, positive.breaks, zero.breaks])
-    parts = []
-    for point in _samples(breaks):
-        sign = _sign_at(control.part_at(point), point)
-        parts.append((zero, positive, negative)[sign].part_at(point))
-    return _merged(breaks, tuple(parts))
+    by_sign = (zero, positive, negative)  # the last one for -1
+    parts = [by_sign[_sign_at(control.part_at(point), point)].part_at(point) for point in _samples(breaks)]
+    return _merged(breaks, parts)
 
 
 def _leading_power(side: sp.Expr, b: sp.Expr, step: sp.Expr) -> sp.Expr:
@@ -317,11 +310,8 @@ def _resplit(pieces: PiecewiseFunction) -> PiecewiseFunction:
     parts = tuple(_with_combined_powers(_with_squares_extracted(part)) for part in pieces.parts)
     if not any(map(_has_switches, parts)):
         return PiecewiseFunction(pieces.breaks, parts)
-    inner = [split(part) for part in parts]
-    breaks = _union([pieces.breaks, *(p.breaks for p in inner)])
-    places = PiecewiseFunction(pieces.breaks, tuple(sp.Integer(i) for i in range(len(inner))))
-    chosen = tuple(inner[int(places.part_at(point))].part_at(point) for point in _samples(breaks))
-    return _merged(breaks, chosen)
+    numbers = PiecewiseFunction(pieces.breaks, tuple(map(sp.Integer, range(len(parts)))))
+    return numbers.map(lambda number, *formulas: formulas[int(number)], *map(split, parts))
 
 
 def _has_switches(expr: sp.Expr) -> bool:
@@ -340,12 +330,11 @@ def _with_squares_extracted(part: sp.Expr) -> sp.Expr:
         if _is_root(node) and node.base.is_polynomial(z):
             constant, factors = sp.sqf_list(node.base, z)
             if any(multiplicity > 1 for _, multiplicity in factors):
-                squares, rest = sp.Integer(1), constant
+                squares, odd = sp.Integer(1), constant
                 for factor, multiplicity in factors:
-                    even = multiplicity - multiplicity % 2
-                    squares *= sp.Abs(factor) ** (even * node.exp)
-                    rest *= factor ** (multiplicity - even)
-                roots[node] = squares * rest**node.exp
+                    squares *= sp.Abs(factor) ** ((multiplicity - multiplicity % 2) * node.exp)
+                    odd *= factor ** (multiplicity % 2)
+                roots[node] = squares * odd**node.exp
     return part.xreplace(roots) if roots else part
 
 
@@ -387,6 +376,7 @@ def product(one: sp.Expr, other: sp.Expr) -> sp.Expr:
 
 
 def _combined(product: sp.Mul) -> sp.Expr:
+    """A product with one power for each base, and for its negative."""
     powers: dict[sp.Expr, sp.Expr] = {}
     for factor in product.args:
         base, exponent = factor.as_base_exp()
@@ -415,9 +405,10 @@ def _merged(breaks: Sequence[sp.Expr], parts: Sequence[sp.Expr]) -> PiecewiseFun
 
 
 def _union(groups: Iterable[Sequence[sp.Expr]]) -> tuple[sp.Expr, ...]:
+    """All breakpoints, increasing, each once."""
     ordered: list[sp.Expr] = []
     for b in (b for group in groups for b in group):
-        place = len(ordered)
+        place = len(ordered)  # from the right: where the order of neighbours is known that of others need not be
         while place > 0 and (order := _sign(b - ordered[place - 1])) <= 0:
             place -= 1
             if order == 0:
@@ -437,14 +428,17 @@ def _samples(breaks: Sequence[sp.Expr]) -> list[sp.Expr]:
 
 def _sign_at(part: sp.Expr, point: sp.Expr) -> int:
     """The sign of a formula at a point; its value is not written down if it is a number, which may be huge."""
-    if not point.free_symbols and not part.free_symbols - {z}:
-        sign = sign_of(part, point)
-        if sign is not None:
-            return sign
-    return _sign(value_at(part, point))
+    fixed = not point.free_symbols and not part.free_symbols - {z}
+    sign = sign_of(part, point) if fixed else None
+    return _sign(value_at(part, point)) if sign is None else sign
 
 
 def _sign(value: sp.Expr) -> int:
+    """The sign of a number or of a formula in parameters.
+
+    Raises:
+        DeclarationError: it is unknown.
+    """
     sign = sign_of(value)
     if sign is None:
         sign = sign_of(sp.factor(value))

@@ -63,11 +63,11 @@ def even_part(pieces: PiecewiseFunction) -> PiecewiseFunction:
         return pieces
     factors = sp.Mul.make_args(pieces.parts[0])
     even = [f for f in factors if not f.is_polynomial(z) and f.xreplace({z: -z}) == f]
-    rest = PiecewiseFunction((), (sp.Mul(*(f for f in factors if f not in even)),))
-    if not rest.parts[0].has(z):
-        even, rest = [], pieces
-    found = _polynomial((rest.parts[0] + rest.mirrored().parts[0]) / 2)
-    return pieces if found is None else PiecewiseFunction((), (sp.expand(sp.Mul(found, *even)),))
+    factor = PiecewiseFunction((), (sp.Mul(*(f for f in factors if f not in even)),))
+    if not factor.parts[0].has(z):
+        even, factor = [], pieces
+    polynomial = _polynomial((factor.parts[0] + factor.mirrored().parts[0]) / 2)
+    return pieces if polynomial is None else PiecewiseFunction((), (sp.expand(sp.Mul(polynomial, *even)),))
 
 
 def homogeneity(pieces: PiecewiseFunction) -> sp.Rational | None:
@@ -143,7 +143,7 @@ def _rational(expr: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, sp.Expr]]:
         return expr, {}
     symbols = {d: sp.Dummy("w", positive=True) for d in sorted(scales, key=sp.default_sort_key)}
     exponents = {w: d / scales[d] for d, w in symbols.items()}
-    expr = expr.xreplace({e: sp.Mul(*(symbols[d] ** (c * scales[d]) for c, d in found)) for e, found in terms.items()})
+    expr = expr.xreplace({e: sp.Mul(*(symbols[d] ** (c * scales[d]) for c, d in parts)) for e, parts in terms.items()})
     logarithms: dict[sp.Expr, sp.Expr] = {}
     for log in sorted(expr.atoms(sp.log), key=sp.default_sort_key):
         argument = sp.together(log.args[0])
@@ -153,10 +153,10 @@ def _rational(expr: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, sp.Expr]]:
                 constant, factors = sp.factor_list(part)
                 total += side * sp.expand_log(sp.log(abs(constant)), factor=True)
                 for factor, power in factors:
-                    known = exponents.get(factor)
-                    if known is None:
-                        known = logarithms.setdefault(factor, sp.Dummy("l", real=True))
-                    total += side * power * known
+                    symbol = exponents.get(factor)
+                    if symbol is None:
+                        symbol = logarithms.setdefault(factor, sp.Dummy("l", real=True))
+                    total += side * power * symbol
             expr = expr.xreplace({log: total})
     names = {w: sp.exp(exponent) for w, exponent in exponents.items()}
     names |= {symbol: sp.log(abs(factor.xreplace(names))) for factor, symbol in logarithms.items()}

@@ -44,7 +44,7 @@ def validate(name: str, pieces: PiecewiseFunction) -> TailGrowth:
     for part, start, end in zip(pieces.parts, (None, *pieces.breaks), (*pieces.breaks, None), strict=True):
         require_finite(f"activation {name}", part, start, end)
     growth = _tail_growth(pieces)
-    fast = {side: scale for side, scale in zip(("-oo", "oo"), growth.sides, strict=True) if not scale.has_average}
+    fast = {side: scale for side, scale in zip(("-oo", "oo"), growth, strict=True) if not scale.has_average}
     if fast:
         # for which kernels there is no average, if known, and the growth of the formula
         rates = [scale.rate if scale.order == 2 else sp.oo for scale in fast.values()]
@@ -72,7 +72,7 @@ def _missing_signs(pieces: PiecewiseFunction) -> str:
         for chosen in combinations(free, count):
             for signs in product(("positive", "negative"), repeat=count):
                 declared = {p: sp.Symbol(p.name, **{sign: True}) for p, sign in zip(chosen, signs, strict=True)}
-                if all(scale.has_average for scale in _tail_growth(pieces.subs(declared)).sides):
+                if all(scale.has_average for scale in _tail_growth(pieces.subs(declared))):
                     named = (f"{p} = Symbol('{p}', {sign}=True)" for p, sign in zip(chosen, signs, strict=True))
                     return f"declare the sign of the parameter: {', '.join(named)}"
     return ""
@@ -84,12 +84,12 @@ def require_distinct(asked: str, symbols: Iterable[sp.Symbol]) -> None:
     Raises:
         DeclarationError: two symbols of one name, or one that has the name of a shared symbol and is another.
     """
-    known: dict[str, sp.Symbol] = {}
+    by_name: dict[str, sp.Symbol] = {}
     for symbol in sorted(symbols, key=sp.default_sort_key):
         if SHARED.get(symbol.name, symbol) != symbol or symbol.name in EVALF_ARGUMENTS:
             remedy = "choose another name" + (f", or use sr.{symbol}" if SHARED.get(symbol.name) in PARAMETERS else "")
             raise DeclarationError(asked, f"the name {symbol} is taken by symres", remedy)
-        if known.setdefault(symbol.name, symbol) != symbol:
+        if by_name.setdefault(symbol.name, symbol) != symbol:
             found = f"there are two symbols called {symbol} with different assumptions"
             raise DeclarationError(asked, found, "rename one of them, or make the symbol once and use it everywhere")
 

@@ -9,7 +9,7 @@ from ..core.errors import DeclarationError
 from ..core.symbols import z
 from ..functions.function_record import record_of
 from ..functions.ranges import BITS, RangeProgram, range_of_assumptions, sign_of
-from ..functions.records.hyperbolic import inverse_cosh
+from ..functions.records.elementary_functions import inverse_cosh
 from ..numerics.interval_arithmetic import Undefined
 
 
@@ -37,8 +37,8 @@ def zeros(part: sp.Expr) -> list[sp.Expr]:
             return _polynomial_zeros(polynomial, part)
     constant, moving = part.as_independent(z, as_Add=True)
     coefficient, function = moving.as_independent(z, as_Add=False)
-    if not isinstance(function, sp.Add) and (found := _inverted(function, -constant / coefficient)) is not None:
-        return found
+    if not isinstance(function, sp.Add) and (roots := _inverted(function, -constant / coefficient)) is not None:
+        return roots
     values = {s: range_of_assumptions(s) for s in part.free_symbols - {z}}
     try:
         with ctx.workprec(BITS):
@@ -64,13 +64,13 @@ def _polynomial_zeros(polynomial: sp.Poly, part: sp.Expr) -> list[sp.Expr]:
             return [-b / (2 * a)] * (sign + 1)
         root = sp.sqrt(discriminant)
         return [(-b - root) / (2 * a), (-b + root) / (2 * a)]
-    found = []
+    roots = []
     for factor, _ in polynomial.factor_list()[1]:
         if factor.degree() <= 2:
-            found += _polynomial_zeros(sp.Poly(factor.as_expr(), z), part)
+            roots += _polynomial_zeros(sp.Poly(factor.as_expr(), z), part)
         elif not (factor.domain.is_ZZ or factor.domain.is_QQ) or factor.count_roots() > 0:
             raise _undecided(part)
-    return found
+    return roots
 
 
 def _inverted(function: sp.Expr, value: sp.Expr) -> list[sp.Expr] | None:
@@ -97,6 +97,7 @@ def _inverted(function: sp.Expr, value: sp.Expr) -> list[sp.Expr] | None:
 
 
 def _inverted_power(base: sp.Expr, exponent: sp.Expr, value: sp.Expr) -> list[sp.Expr] | None:
+    """Zeros of ``base**exponent - value``; None if there is no inverse here."""
     if exponent.has(z):
         if base.has(z) or _require_sign(value, zero=True) <= 0:
             return None if base.has(z) else []
@@ -115,6 +116,11 @@ def _inverted_power(base: sp.Expr, exponent: sp.Expr, value: sp.Expr) -> list[sp
 
 
 def _require_sign(value: sp.Expr, zero: bool = False) -> int:
+    """The sign of a formula in parameters; 0 only where zero is admitted.
+
+    Raises:
+        DeclarationError: it is unknown, or 0.
+    """
     sign = sign_of(sp.expand(value))
     if sign is None or (sign == 0 and not zero):
         found = f"they depend on the sign of {value}, which is unknown"

@@ -2,8 +2,9 @@
 
 A record holds what is special about its function. What follows from other fields is not written: the range of a
 monotone function follows from its balls and limits, its behaviour far out from its limits, its Taylor series from its
-definition or its slope, the rounding of its code from its derivative. The algorithms that read a column stand in the
-modules of this room (``balls``, ``ranges``, ``tails``) and of the rooms above it.
+definition or its slope, the rounding of its code from its derivative, its parity and its inverse from its class. The
+algorithms that read a column stand in the modules of this room (``balls``, ``ranges``, ``tails``) and of the rooms
+above it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ..numerics.ball_functions import BallRule, from_flint
 from ..numerics.interval_arithmetic import LINE, Operation, Range
 
 Formula = TypeVar("Formula", bound=sp.Basic)
-_U, _E = sp.Dummy("u", real=True), sp.Dummy("E", positive=True)
+_U, _E, _HERE = sp.Dummy("u", real=True), sp.Dummy("E", positive=True), sp.Rational(1, 7)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,8 +42,6 @@ class FunctionRecord:
         poles: what vanishes at the poles of ``f(u)``; None where it has none.
         range: the range over an interval; None: from limits and balls.
         tail: the ``Scale`` of ``f(u)`` for large arguments from that of u; None: from limits, values and definition.
-        inverse: the argument where a monotone function has a value.
-        is_odd: whether ``f(-u) = -f(u)``.
         complements: ``1 - f(u)`` and ``1 + f(u)`` without cancellation; None in the place of one that has none.
         product: ``f(s + d) - f(s - d)`` without cancellation.
         spellings: templates of its code with ``{0}`` for the argument: for "arrays" (NumPy, PyTorch and JAX, with
@@ -61,8 +60,6 @@ class FunctionRecord:
     poles: Callable[[sp.Expr], sp.Expr] | None = None
     range: Operation | None = None
     tail: Callable[[Any], Any] | None = None
-    inverse: Callable[[sp.Expr], sp.Expr] | None = None
-    is_odd: bool = False
     complements: Callable[[sp.Expr], tuple[sp.Expr, sp.Expr | None]] | None = None
     product: Callable[[sp.Expr, sp.Expr], sp.Expr] | None = None
     spellings: Mapping[str, str] = field(default_factory=dict)
@@ -76,6 +73,20 @@ class FunctionRecord:
     def slope_at_0(self) -> sp.Expr:
         """The derivative at 0."""
         return self.kind(_U).diff(_U).subs(_U, 0)
+
+    @cached_property
+    def is_odd(self) -> bool:
+        """Whether ``f(-u) = -f(u)``, as sympy or the definition shows at a number."""
+        rules: list[Callable[..., sp.Expr]] = [self.kind, *([] if self.definition is None else [self.definition])]
+        return self.kind.nargs == sp.FiniteSet(1) and any(f(-_HERE) == -f(_HERE) for f in rules)
+
+    @cached_property
+    def inverse(self) -> Callable[[sp.Expr], sp.Expr] | None:
+        """The argument where a monotone function has a value, as its class says; None where formulas have none."""
+        if self.limits is None or not hasattr(self.kind, "inverse"):
+            return None
+        inverse = self.kind(_U).inverse()
+        return None if inverse in RECORDS and not RECORDS[inverse].names else inverse
 
     @property
     def is_analytic(self) -> bool:
@@ -141,10 +152,13 @@ def spelled(language: str, family: str, **libraries: str) -> dict[type, str]:
         family: "arrays" or "scalar".
         libraries: what stands for ``{library}`` and ``{special}``.
     """
-    templates = {kind: r.spellings.get(language, r.spellings.get(family, "")) for kind, r in RECORDS.items()}
-    for name, library in libraries.items():
-        templates = {kind: text.replace(f"{{{name}}}", library) for kind, text in templates.items()}
-    return {kind: text for kind, text in templates.items() if text}
+    templates: dict[type, str] = {}
+    for kind, record in RECORDS.items():
+        if text := record.spellings.get(language, record.spellings.get(family, "")):
+            for name, library in libraries.items():
+                text = text.replace(f"{{{name}}}", library)
+            templates[kind] = text
+    return templates
 
 
 def register(*records: FunctionRecord) -> None:
@@ -178,23 +192,22 @@ def definition_of(node: sp.Basic) -> sp.Expr | None:
 
 def explained(*formulas: sp.Basic) -> list[tuple[FunctionRecord, sp.Expr]]:
     """The functions with names of their own in some formulas, each with its definition in z: for readers."""
-    kinds = {type(f) for formula in formulas for f in formula.atoms(sp.Function) if _is_new(type(f))}
-    return [
-        (r, r.definition(z)) for kind, r in RECORDS.items() if kind in kinds and r.names and r.definition is not None
-    ]
+    kinds = set().union(*map(_definitions_of_new, formulas))
+    return [(r, r.definition(z)) for kind, r in RECORDS.items() if kind in kinds and r.names and r.definition]
 
 
 def written_out(expr: Formula) -> Formula:
     """A formula in sympy's own functions: by their definitions where others occur."""
-    defined = {type(f): RECORDS[type(f)].definition for f in expr.atoms(sp.Function) if _is_new(type(f))}
-    for kind, definition in defined.items():
+    definitions = _definitions_of_new(expr)
+    for kind, definition in definitions.items():
         expr = expr.replace(kind, definition)
-    return written_out(expr) if defined else expr
+    return written_out(expr) if definitions else expr
 
 
-def _is_new(kind: type) -> bool:
-    """Whether a function with a definition is one that sympy does not have."""
-    return kind in RECORDS and RECORDS[kind].definition is not None and not kind.__module__.startswith("sympy.")
+def _definitions_of_new(formula: sp.Basic) -> dict[type, Callable[..., sp.Expr]]:
+    """The definitions of those functions in a formula that sympy does not have."""
+    records = [RECORDS[kind] for kind in map(type, formula.atoms(sp.Function)) if kind in RECORDS]
+    return {r.kind: r.definition for r in records if r.definition and not r.kind.__module__.startswith("sympy.")}
 
 
 def record_of(node: sp.Basic) -> FunctionRecord | None:

@@ -77,6 +77,7 @@ class RangeProgram:
         return reduce(partial(self._emit, operation), map(self._visit, nodes))
 
     def _lower(self, node: sp.Basic) -> int:
+        """The register of a node that has none yet; polynomials and their quotients have a second, sharper range."""
         if node in self._values:
             value = self._values[node]
             return self._emit(lambda: value)
@@ -99,6 +100,7 @@ class RangeProgram:
         return self._emit(lambda: arithmetic.interval(constant(), constant()))
 
     def _power(self, base: sp.Expr, exponent: sp.Expr) -> int:
+        """A power by its exponent: an integer, one that varies, or a fixed number."""
         place = self._visit(base)
         if exponent.is_Integer:
             power = int(exponent)
@@ -214,9 +216,8 @@ def samples(parameters: Sequence[sp.Symbol]) -> Iterator[dict[sp.Symbol, sp.Rati
     parameters there is one empty sample.
     """
     for k in range(len(_GENERIC) if parameters else 1):
-        yield {
-            p: admissible(p, k + 2 * place, bool(k >> place % _MAX_COMBINED & 1)) for place, p in enumerate(parameters)
-        }
+        negative = [bool(k >> i & 1) for i in range(_MAX_COMBINED)]
+        yield {p: admissible(p, k + 2 * i, negative[i % _MAX_COMBINED]) for i, p in enumerate(parameters)}
     if any(p.is_nonzero is None for p in parameters):
         yield {p: sp.Integer(0) if p.is_nonzero is None else admissible(p, 1, True) for p in parameters}
 
@@ -253,10 +254,10 @@ def admits(parameter: sp.Symbol, value: sp.Rational) -> bool:
 
 def signed_sizes(parameters: Sequence[sp.Symbol], sizes: Sequence[sp.Rational]) -> list[dict[sp.Symbol, sp.Rational]]:
     """Numbers of given sizes for parameters, with all admissible combinations of signs of the first three."""
-    found: list[dict[sp.Symbol, sp.Rational]] = []
+    combinations: list[dict[sp.Symbol, sp.Rational]] = []
     for signs in product((1, -1), repeat=min(len(parameters), _MAX_COMBINED)):
         pairs = enumerate(zip(parameters, sizes, strict=True))
         numbers = {s: of_size(s, signs[i % _MAX_COMBINED] * size) for i, (s, size) in pairs}
-        if numbers not in found:
-            found.append(numbers)
-    return found
+        if numbers not in combinations:
+            combinations.append(numbers)
+    return combinations

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cmp_to_key, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import sympy as sp
 from flint import arb, ctx
@@ -70,6 +70,11 @@ class Scale:
         return self.lead if self.order == 0 and (self.power, self.logs) == (0, 0) else None
 
     @property
+    def side(self) -> int | None:
+        """The sign with which the formula grows beyond all numbers; None if it does not, or both may be."""
+        return sign_of(self.lead) if self.is_sharp and not self.is_bounded else None
+
+    @property
     def has_average(self) -> bool:
         """``log|f| / t**2`` does not stay above 0, so f has an average under every Gaussian."""
         return bool(self.order < 2 or self.rate < 0) or (self.order == 2 and self.rate == 0)
@@ -96,22 +101,11 @@ UNKNOWN_TAIL = Scale(order=sp.oo, rate=sp.oo)
 BOUNDED = Scale()
 
 
-@dataclass(frozen=True)
-class TailGrowth:
-    """How an activation behaves far out, as one phrase: ``str(growth)``.
-
-    Args:
-        left: for z -> -oo.
-        right: for z -> oo.
-    """
+class TailGrowth(NamedTuple):
+    """How an activation behaves far out, for z -> -oo and for z -> oo; as one phrase: ``str(growth)``."""
 
     left: Scale
     right: Scale
-
-    @property
-    def sides(self) -> tuple[Scale, Scale]:
-        """Left and right."""
-        return self.left, self.right
 
     def __str__(self) -> str:
         left, right = str(self.left), str(self.right)
@@ -197,14 +191,11 @@ def raised(scale: Scale, exponent: sp.Expr) -> Scale:
     """A fixed power; a negative one only of a sharp scale."""
     if scale == ZERO_TAIL:
         return ZERO_TAIL
-    odd = exponent.is_Integer and exponent.is_odd
     if scale.order != 0:
         rate = scale.rate * exponent
-        sign = scale.lead if odd or scale.lead is None else sp.Abs(scale.lead)
+        sign = scale.lead if exponent.is_odd or scale.lead is None else sp.Abs(scale.lead)
         return replace(scale, rate=rate if scale.order != sp.oo else sp.sign(rate) * min(1, abs(scale.rate)), lead=sign)
-    lead = scale.lead
-    if lead is not None and lead != 0:
-        lead = lead**exponent
+    lead = scale.lead**exponent if scale.is_sharp else scale.lead
     logs = scale.logs * exponent
     return Scale(power=scale.power * exponent, logs=int(sp.ceiling(logs)), lead=lead if logs.is_Integer else None)
 
@@ -248,8 +239,8 @@ def scaled(u: Scale, factor: sp.Expr) -> Scale:
 def tail(part: sp.Expr) -> Scale:
     """The scale of a formula without parameters for z -> oo; for the left side pass the mirrored formula."""
     scales = _Scales()
-    scale, arguments = scales[part], (scales[u] for u in error_arguments(part))
-    sides = tuple(sign_of(u.lead) or 0 if u.is_sharp and not u.is_bounded else 0 for u in arguments)
+    scale = scales[part]
+    sides = tuple(scales[u].side or 0 for u in error_arguments(part))
     if scale.is_sharp or not any(sides):
         return scale
     far = scales[far_form(part, sides, 1)]
@@ -268,6 +259,7 @@ class _Scales(dict[sp.Basic, Scale]):
         return scale
 
     def _find(self, node: sp.Expr) -> Scale:
+        """By the kind of the node: a polynomial by its terms, sums, products and powers by their parts."""
         if not node.has(z):
             return constant(node)
         if node.is_polynomial(z):
@@ -308,8 +300,8 @@ class _Scales(dict[sp.Basic, Scale]):
             return scale
         if u.vanishes and (value := record.value_at_0).is_finite:
             return constant(value) if value != 0 else scaled(u, record.slope_at_0)
-        if record.limits is not None and u.is_sharp and not u.is_bounded and (sign := sign_of(u.lead)):
-            limit = record.limits[sign > 0]
+        if record.limits is not None and (side := u.side):
+            limit = record.limits[side > 0]
             if limit.is_finite and limit != 0:
                 return Scale(lead=limit)
         if record.definition is not None:
@@ -324,6 +316,7 @@ class _Scales(dict[sp.Basic, Scale]):
         return multiply(reduce(add, map(self.__getitem__, sp.Add.make_args(above))), raised(self[below], -_ONE))
 
     def _logarithm(self, u: sp.Expr) -> Scale:
+        """The scale of ``log(u)``: of a sum with one fast term the exponent of that; else from the scale of u."""
         scale = self[u]
         if isinstance(u, sp.Add) and sp.S.One in u.args and self[u - 1].vanishes:
             return self[u - 1]
@@ -357,6 +350,7 @@ def _without_cancellation(node: sp.Add) -> tuple[sp.Expr, ...]:
 
 
 def _far_range(node: sp.Expr) -> Range | None:
+    """The values of a formula for all z above 1000; None where it is not shown to be defined there."""
     with ctx.workprec(BITS):
         try:
             return RangeProgram(node, {})(_FAR_RANGE)

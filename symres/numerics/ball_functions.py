@@ -135,10 +135,10 @@ def rotated(function: Callable[[bool, acb], acb]) -> Callable[[bool, acb], acb]:
     return lambda analytic, x: -acb(0, 1) * function(analytic, acb(0, 1) * acb(x))
 
 
-def from_flint(name: str) -> BallRule:
-    """Flint's own functions of a name."""
+def from_flint(name: str, is_monotone: bool = False) -> BallRule:
+    """Flint's own functions of a name; of a monotone one wide real balls by their ends."""
     real, complex_ = getattr(arb, name), getattr(acb, name)
-    return real, lambda analytic, x: complex_(acb(x))
+    return restricted(real) if is_monotone else real, lambda analytic, x: complex_(acb(x))
 
 
 def sech(x: arb) -> arb:

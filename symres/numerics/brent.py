@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..core.errors import NoClosedForm
 
@@ -59,8 +59,7 @@ def brent(
     raise _failed(low, high, f"{_STEPS} steps are not enough")
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
     """A place and the value of the function there."""
 
     place: float

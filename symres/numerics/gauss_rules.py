@@ -9,8 +9,7 @@ on which a function is not a polynomial yet are halved.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from flint import arb, ctx
 
@@ -69,32 +68,24 @@ def hermite_rows(x: Array, degree: int) -> Array:
     return rows
 
 
-@dataclass(frozen=True)
-class PanelRule:
-    """Places and weights of one standard Gaussian variable.
+@lru_cache(maxsize=16)
+def rule(degree: int, marks: tuple[float, ...] = ()) -> tuple[Array, Array]:
+    """Places and weights, shape (N,), for averages over one standard Gaussian variable; the weights sum to 1.
 
     Args:
-        places: shape (N,).
-        weights: shape (N,); their sum is 1.
         degree: of the Hermite polynomials that are resolved.
+        marks: places in standard deviations that lie between panels.
     """
-
-    places: Array
-    weights: Array
-    degree: int
-
-    @cached_property
-    def rows(self) -> Array:
-        """The Hermite polynomials times the weights, shape (degree + 1, N)."""
-        return hermite_rows(self.places, self.degree) * self.weights
+    edges = panel_edges(degree, marks)
+    places, weights = on_panels(edges[:-1], edges[1:])
+    return places.ravel(), weights.ravel()
 
 
 @lru_cache(maxsize=16)
-def rule(degree: int, marks: tuple[float, ...] = ()) -> PanelRule:
-    """The rule that has these places, in standard deviations, between its panels."""
-    edges = panel_edges(degree, marks)
-    places, weights = on_panels(edges[:-1], edges[1:])
-    return PanelRule(places.ravel(), weights.ravel(), degree)
+def weighted_rows(degree: int, marks: tuple[float, ...] = ()) -> tuple[Array, Array]:
+    """The places of a rule, and Hermite polynomials times its weights, shape (degree + 1, N): functions share them."""
+    places, weights = rule(degree, marks)
+    return places, hermite_rows(places, degree) * weights
 
 
 def on_panels(left: Array, right: Array) -> tuple[Array, Array]:
@@ -135,8 +126,8 @@ def panel_edges(degree: int, marks: Iterable[float] = ()) -> Array:
 def far_marks(degree: int) -> tuple[float, ...]:
     """The ends of panels beyond the usual ones, for functions whose averages come from there."""
     count = int(np.ceil((FURTHEST - REACH) / min(_widest(degree), _FAR_WIDTH)))
-    places = np.linspace(REACH, FURTHEST, count + 1)[1:]
-    return (*(-places[::-1]).tolist(), *places.tolist())
+    ends = np.linspace(REACH, FURTHEST, count + 1)[1:]
+    return (*(-ends[::-1]).tolist(), *ends.tolist())
 
 
 def is_cut_off(values: Array, places: Array) -> bool:
@@ -162,9 +153,9 @@ def refined(function: Callable[[Array], Array], degree: int, marks: Iterable[flo
     """
     marks = tuple(marks)
     for far in ((), far_marks(degree)):
-        seen = [*_within(marks, FURTHEST if far else REACH), *far]
+        ends = [*_within(marks, FURTHEST if far else REACH), *far]
         middles: list[Array] = []
-        lost, cut, _ = _panelled(lambda rows, x: function(x), [panel_edges(degree, seen)], _MOST, middles.append)
+        lost, cut, _ = _panelled(lambda rows, x: function(x), [panel_edges(degree, ends)], _MOST, middles.append)
         if not cut.any():
             break
     asked = "an average in double precision"
@@ -172,7 +163,7 @@ def refined(function: Callable[[Array], Array], degree: int, marks: Iterable[flo
         raise NoClosedForm(asked, f"it takes more than {_MOST} panels: the function oscillates", "take smaller kernels")
     if cut.any():
         raise NoClosedForm(asked, f"it comes from beyond {FURTHEST:g} standard deviations", "take smaller kernels")
-    return tuple(sorted([*seen, *(m for part in middles for m in part.tolist())]))
+    return tuple(sorted([*ends, *(m for part in middles for m in part.tolist())]))
 
 
 def averages(
@@ -241,7 +232,7 @@ def _panelled(
         there; which are 0 everywhere.
     """
     looked_at, last, between_nodes = _transforms()
-    left, right = (np.concatenate([e[part] for e in edges]) for part in (slice(None, -1), slice(1, None)))
+    left, right = np.concatenate([e[:-1] for e in edges]), np.concatenate([e[1:] for e in edges])
     row = np.repeat(np.arange(len(edges)), [len(e) - 1 for e in edges])
     largest, used, lost = np.full(len(edges), _NOTHING), np.zeros(len(edges), int), np.zeros(len(edges), bool)
     ends = np.zeros(len(edges))  # the largest mass at an end

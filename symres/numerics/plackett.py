@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from flint import acb, acb_poly, arb, arb_mat, arb_poly, ctx
 
 from ..core.errors import DeclarationError
-from .ball_functions import restricted
+from .ball_functions import complex_asin, restricted
 
 Correlations: TypeAlias = tuple[arb, ...]
 Numbers: TypeAlias = tuple[Any, ...]  # balls or formulas
@@ -70,15 +70,14 @@ def four_signs(r: Correlations) -> arb:
     ``asin(t*r_ij)``, of the arcsine of the correlation that the others have given that pair.
     """
     _check_correlations(r)
-    known: dict[Hashable, arb] = {}
+    contributions: dict[Hashable, arb] = {}
     total = arb(0)
-    for place, entry in enumerate(r):
-        key = _neighbours(r, place)
-        if entry.is_zero():
-            continue
-        if key not in known:
-            known[key] = _of_pair(r, place)
-        total += known[key]
+    for pair, entry in enumerate(r):
+        if not entry.is_zero():
+            key = _neighbours(r, pair)
+            if key not in contributions:
+                contributions[key] = _of_pair(r, pair)
+            total += contributions[key]
     return 4 / arb.pi() ** 2 * total
 
 
@@ -87,22 +86,20 @@ def entry_of(r: Sequence[Any], a: int, b: int) -> Any:
     return r[PAIRS.index((min(a, b), max(a, b)))]
 
 
-def conditional_on_pair(r: Numbers, place: int) -> tuple[Numbers, Numbers, Numbers]:
+def conditional_on_pair(r: Numbers, pair: int) -> tuple[Numbers, Numbers, Numbers]:
     """Covariance and variances of two variables given the two others, for the correlations ``t*r``.
 
     Args:
         r: the six correlations.
-        place: position in ``PAIRS`` of the two variables that are given.
+        pair: position in ``PAIRS`` of the two variables that are given.
 
     Returns:
         The coefficients of polynomials in t, constant term first: the covariance of the two others and their variances,
         all times ``1 - (t*r_ij)**2``.
     """
-    i, j = PAIRS[place]
+    i, j = PAIRS[pair]
     k, m = (v for v in range(4) if v not in (i, j))
-    fixed = r[place]
-
-    entry = partial(entry_of, r)
+    fixed, entry = r[pair], partial(entry_of, r)
 
     def variance(a: int) -> Numbers:
         return 1, 0, -(fixed**2) - entry(a, i) ** 2 - entry(a, j) ** 2, 2 * fixed * entry(a, i) * entry(a, j)
@@ -113,17 +110,17 @@ def conditional_on_pair(r: Numbers, place: int) -> tuple[Numbers, Numbers, Numbe
     return covariance, variance(k), variance(m)
 
 
-def _of_pair(r: Correlations, place: int) -> arb:
+def _of_pair(r: Correlations, pair: int) -> arb:
     """The integral, over ``asin(t*r_ij)``, of the angle whose sine is the others' correlation given the pair.
 
     Nearly dependent variables make the variances and the determinant nearly vanish at t = 1: all are polynomials in
     ``1 - t``, and the integral runs over the distance from the end.
     """
-    fixed = r[place]
+    fixed = r[pair]
     end = _angle(fixed)
     if all(entry is fixed for entry in r):
         return _integral(lambda w, analytic: _asin(w.sin() / (1 + 2 * w.sin()), analytic), arb(0), end)
-    cross, one, other = (arb_poly(list(c)) for c in conditional_on_pair(r, place))
+    cross, one, other = (arb_poly(list(c)) for c in conditional_on_pair(r, pair))
     covariance = cross(_FROM_THE_END)
     variances = one(_FROM_THE_END) * other(_FROM_THE_END)
     determinant = variances - covariance * covariance
@@ -140,16 +137,16 @@ def _of_pair(r: Correlations, place: int) -> arb:
     return _integral(angle_of_the_others, arb(0), end)
 
 
-def _neighbours(r: Correlations, place: int) -> Hashable:
+def _neighbours(r: Correlations, pair: int) -> Hashable:
     """A key for the contribution of a pair: equal for pairs that are related by a symmetry."""
-    i, j = PAIRS[place]
+    i, j = PAIRS[pair]
     k, m = (v for v in range(4) if v not in (i, j))
 
     entry = partial(entry_of, tuple(map(id, r)))
     around = (
         (entry(a, c), entry(a, d), entry(b, c), entry(b, d)) for a, b in ((i, j), (j, i)) for c, d in ((k, m), (m, k))
     )
-    return id(r[place]), entry(k, m), min(around)
+    return id(r[pair]), entry(k, m), min(around)
 
 
 def _plackett_integral(h: arb, k: arb, low: arb, high: arb) -> arb:
@@ -324,9 +321,7 @@ def _check_correlations(r: Correlations) -> None:
 
 
 def _asin(x: acb, analytic: bool) -> acb:
-    if analytic and not abs(x.real) < 1 and x.imag.contains(0):
-        return acb(arb.nan())
-    if not x.imag.is_zero() or analytic:
-        return x.asin()
-    low, high = (min(max(end, arb(-1)), arb(1)) for end in (x.real.lower(), x.real.upper()))
-    return acb(low.asin().union(high.asin()))
+    """The arcsine; of a real ball that of its part inside [-1, 1]."""
+    if analytic or not x.imag.is_zero():
+        return complex_asin(analytic, x)
+    return acb(_real_asin(x.real))

@@ -16,8 +16,7 @@ from ..emission.emitter import Dialect, Emitter, Source, defined, literal, varia
 from ..stable.primitives import AtMost, determinant
 from ..stable.rewrites import stabilise
 from . import singular_slopes
-from .integrands import PiecewiseIntegrand
-from .places_of_change import changes_far_or_fast, places_of_change
+from .integrands import PiecewiseIntegrand, changes_far_or_fast, places_of_change
 
 Terms = tuple[tuple[sp.Expr, tuple[PiecewiseIntegrand, ...]], ...]
 
@@ -41,29 +40,28 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
     names = {s: variable(s) for s in symbols}
     lines: list[str] = []
 
-    def held_by_variable(call: str) -> sp.Symbol:
-        """The symbol of a variable that holds what is called."""
-        average = f"a{len(lines) + 1}"
-        lines.append(f"{average} = {call}")
-        names[symbol := sp.Dummy(average)] = average
-        return symbol
+    def integrated(node: AverageNode, rule: str, law: str) -> sp.Expr:
+        """An average in symbols of variables that hold the averages of products."""
+        total = sp.Integer(0)
+        for coefficient, factors in _joined(node):
+            average = f"a{len(lines) + 1}"
+            lines.append(f"{average} = {functions.average(rule, factors, law)}")
+            names[symbol := sp.Dummy(average)] = average
+            total += coefficient * symbol
+        return total
 
     values: dict[sp.Expr, sp.Expr] = {}
     conditional = sorted(expr.atoms(singular_slopes.ConditionalAverage), key=sp.default_sort_key)
     inner = {conditioned.args[0] for conditioned in conditional}
+    rule, law = ("_pair_average", "K1, K2, C") if is_pair else ("_kernel_average", "K")
     for node in (node for node in averages(expr) if node not in inner):
-        values[node] = sp.Integer(0)
-        rule, law = ("_pair_average", "K1, K2, C") if is_pair else ("_kernel_average", "K")
-        for coefficient, factors in _joined(node):
-            values[node] += coefficient * held_by_variable(functions.average(rule, factors, law))
+        values[node] = integrated(node, rule, law)
     for n, conditioned in enumerate(conditional, 1):
-        node, *law = conditioned.args
-        results = [(f"mean{n}", law[0]), (f"variance{n}", law[1])]
+        node, mean, variance = conditioned.args
+        results = [(f"mean{n}", mean), (f"variance{n}", variance)]
         lines += Emitter(dialect, names | {determinant: "determinant"}).function(results, prefix=f"s{n}_")
-        values[conditioned] = sp.Integer(0)
-        for coefficient, factors in _joined(node):
-            call = functions.average("_conditional_average", factors, f"mean{n} + 0.0*K1, variance{n} + 0.0*K1")
-            values[conditioned] += coefficient * held_by_variable(call)
+        law = f"mean{n} + 0.0*K1, variance{n} + 0.0*K1"
+        values[conditioned] = integrated(node, "_conditional_average", law)
     lines[:0] = functions.lines
     expr = expr.xreplace(values)
     lines += Emitter(dialect, names | {determinant: "determinant"}).function([("return", expr)])
@@ -87,13 +85,13 @@ def closer_text(
     if not any(map(changes_far_or_fast, functions)):
         return ""
     anchors = dict.fromkeys(anchor for f in functions for anchor in _anchors(f))
-    code, listed = _Functions(name, tuple(symbols), 3, dialect), ", ".join(map(variable, symbols))
+    code, arguments = _Functions(name, tuple(symbols), 3, dialect), ", ".join(map(variable, symbols))
     lines = [
         '"""<f(z1) g(z2)>, with nodes where functions change that are closer than those of series."""',
         f"anchors = {code.listed(tuple(anchors))}",
-        f"return _pair_average(((f,), (), anchors), ((g,), (), anchors), {listed})",
+        f"return _pair_average(((f,), (), anchors), ((g,), (), anchors), {arguments})",
     ]
-    return "\n\n\n".join([*code.texts, defined(f"{name}_closer(f, g, {listed})", lines)])
+    return "\n\n\n".join([*code.texts, defined(f"{name}_closer(f, g, {arguments})", lines)])
 
 
 def _anchors(f: PiecewiseIntegrand) -> tuple[sp.Expr, ...]:
@@ -123,6 +121,7 @@ class _Functions:
         return f"{rule}({', '.join([*map(self._variable, factors), law, *map(variable, self.parameters)])})"
 
     def _variable(self, f: PiecewiseIntegrand) -> str:
+        """The variable that holds the parts, breakpoints and anchors of a function."""
         if f not in self._variables:
             self._variables[f] = f"f{len(self._variables) + 1}"
             parts = "".join(f"{self._part(part)}, " for part in f.parts).strip()
@@ -131,6 +130,7 @@ class _Functions:
         return self._variables[f]
 
     def _part(self, formula: sp.Expr) -> str:
+        """The function that computes a formula between two breakpoints."""
         if formula not in self._parts:
             self._parts[formula] = f"{self.name}_part_{len(self._parts) + 1}"
             spellings = {
@@ -148,6 +148,7 @@ class _Functions:
         return "(" + "".join(f"{self._anchor(place)}, " for place in places).strip() + ")"
 
     def _anchor(self, place: sp.Expr) -> str:
+        """A point as code, which may be a call where it takes intermediate results."""
         if not place.free_symbols:
             return repr(literal(place))
         code = Emitter(self.dialect, {p: variable(p) for p in self.parameters}).function([("return", place)])
@@ -181,22 +182,18 @@ def _marked(e: sp.Expr) -> sp.Expr:
 
 def capped(dialect: Dialect, stable: Sequence[sp.Expr]) -> Dialect:
     """A dialect that keeps exponentials in stable functions below the largest float."""
-    exponent = dialect.functions[AtMost].format("{0}", f"{min(map(largest_exponent, stable))}.0")
+    divides = any(p.exp.is_negative and p.base.has(sp.exp) for part in stable for p in part.atoms(sp.Pow))
+    largest = CAREFUL if divides else LARGEST  # no infinity over infinity
+    exponent = dialect.functions[AtMost].format("{0}", f"{largest}.0")
     return replace(dialect, functions={**dialect.functions, sp.exp: dialect.functions[sp.exp].format(exponent)})
-
-
-def largest_exponent(part: sp.Expr) -> int:
-    """The exponent from which on exponentials are cut off: no infinity over infinity."""
-    divides = any(p.exp.is_negative and p.base.has(sp.exp) for p in part.atoms(sp.Pow))
-    return CAREFUL if divides else LARGEST
 
 
 def _joined(node: AverageNode) -> Terms:
     """The terms of an average; over one variable a single one, whose parts may cancel before they are integrated."""
     if node.dimension > 1:
         return node.terms
-    first, *rest = (f.map(lambda u, c=coefficient: c * u) for coefficient, (f,) in node.terms)
-    return ((sp.Integer(1), (first.map(sp.Add, *rest),)),)
+    first, *others = (f.map(lambda u, c=coefficient: c * u) for coefficient, (f,) in node.terms)
+    return ((sp.Integer(1), (first.map(sp.Add, *others),)),)
 
 
 def slopes(expr: sp.Expr, symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Expr]:
@@ -260,5 +257,5 @@ def covariance_slope(node: AverageNode) -> sp.Expr:
 
 def averages(expr: sp.Expr) -> list[AverageNode]:
     """The unevaluated averages in an expression, in a fixed order."""
-    found = {node for node in sp.preorder_traversal(expr) if isinstance(node, AverageNode)}
-    return sorted(found, key=lambda e: (len(str(e)), str(e)))
+    nodes = {node for node in sp.preorder_traversal(expr) if isinstance(node, AverageNode)}
+    return sorted(nodes, key=lambda e: (len(str(e)), str(e)))

@@ -140,6 +140,7 @@ def inputs(node: AverageNode) -> list[sp.Symbol]:
 
 
 def _summed(node: AverageNode, slope: Callable[[_Split, _Split, _Law, Average], sp.Expr], swap: bool) -> sp.Expr:
+    """A slope of all terms of an average, with the other input known where they are swapped."""
     x, y = inputs(node)
     law = _Law(sp.Max(K1, MIN_KERNEL), sp.Max(K2, MIN_KERNEL))
 
@@ -159,8 +160,8 @@ def _summed(node: AverageNode, slope: Callable[[_Split, _Split, _Law, Average], 
 def _unevaluated(conditioned: ConditionalAverage, node: AverageNode, x: sp.Symbol) -> sp.Expr:
     """An average given one input, its function as an unevaluated average of the kind of a node."""
     g, *law = conditioned.args
-    found = node.func(g.subs(z, x), K1)
-    return found.xreplace({average: ConditionalAverage(average, *law) for average in found.atoms(node.func)})
+    inner = node.func(g.subs(z, x), K1)
+    return inner.xreplace({average: ConditionalAverage(average, *law) for average in inner.atoms(node.func)})
 
 
 def _price(f: _Split, g: _Split, law: _Law, average: Average) -> sp.Expr:

@@ -41,19 +41,16 @@ def power_of(values: Values, end: mp.mpf, inner: mp.mpf) -> sp.Rational:
     slope = _slope(values, end, inner)
     if slope is None:
         return sp.Integer(0)
-    power = _root_near(slope, NEARLY)
-    if power is None and (limit := _limit(values, end, inner)) is not None:
-        power = _root_near(limit, NEARLY_LIMIT)
-    return sp.Rational(round(2 * _bounded(slope)), 2) if power is None else power
+    for measure, tolerance in ((_slope, NEARLY), (_limit, NEARLY_LIMIT)):
+        if (measured := measure(values, end, inner)) is not None:
+            fraction = Fraction(_bounded(measured)).limit_denominator(ROOTS)
+            if abs(_bounded(measured) - fraction) < tolerance:
+                return sp.Rational(fraction)
+    return sp.Rational(round(2 * _bounded(slope)), 2)
 
 
 def _bounded(slope: mp.mpf) -> float:
     return max(-STEEPEST, min(STEEPEST, float(slope)))
-
-
-def _root_near(slope: mp.mpf, tolerance: float) -> sp.Rational | None:
-    fraction = Fraction(_bounded(slope)).limit_denominator(ROOTS)
-    return sp.Rational(fraction) if abs(_bounded(slope) - fraction) < tolerance else None
 
 
 def _limit(values: Values, end: mp.mpf, inner: mp.mpf) -> mp.mpf | None:
@@ -74,9 +71,9 @@ def decay_of(values: Values, smallest: mp.mpf, largest: mp.mpf) -> tuple[float, 
         return None
     k = largest
     while k > 16 * smallest:
-        found = [values(k / 2**j) for j in range(3)]
-        if all(v != 0 for v in found) and len({mp.sign(v) for v in found}) == 1:
-            a, b, c = (mp.log(abs(v)) for v in found)
+        halved = [values(k / 2**j) for j in range(3)]
+        if {mp.sign(v) for v in halved} in ({1}, {-1}):
+            a, b, c = (mp.log(abs(v)) for v in halved)
             if (b - c) - (a - b) > FAR:
                 return _solved(values, k)
         k /= 2
@@ -94,19 +91,19 @@ def _solved(values: Values, k: mp.mpf) -> tuple[float, sp.Rational] | None:
     """Rate and power from as many values as unknowns, at and below a kernel."""
     count = TERMS + 2
     points = [k * mp.mpf(4) ** (-mp.mpf(j) / (count - 1)) for j in range(count)]  # where all is known not to be 0
-    found = [values(point) for point in points]
-    if any(v == 0 or v * found[0] < 0 for v in found):
+    numbers = [values(point) for point in points]
+    if {mp.sign(v) for v in numbers} not in ({1}, {-1}):
         return None
     matrix = mp.matrix([[-k / x, mp.log(x / k), *((x / k) ** j for j in range(TERMS))] for x in points])
-    solution = mp.lu_solve(matrix, mp.matrix([mp.log(abs(v)) for v in found]))
+    solution = mp.lu_solve(matrix, mp.matrix([mp.log(abs(v)) for v in numbers]))
     rate = float(solution[0] * k)
     return (simple(rate), sp.Rational(int(mp.nint(2 * solution[1])), 2)) if rate > 0 else None
 
 
 def simple(rate: float) -> float:
     """The rational number that a positive rate seems to be: half the square of a breakpoint, or of a growth."""
-    found = Fraction(rate).limit_denominator(SIMPLE)
-    return float(found) if abs(rate - found) < 1e-9 * rate else rate
+    fraction = Fraction(rate).limit_denominator(SIMPLE)
+    return float(fraction) if abs(rate - fraction) < 1e-9 * rate else rate
 
 
 @dataclass(frozen=True)

@@ -158,16 +158,16 @@ def fit(values: Values, what: str) -> Fit:
         SymresError: it does not settle on pieces of the smallest width.
     """
     with mp.workdps(DIGITS):
-        known = lru_cache(maxsize=None)(values)
-        found = _fitted(known, LARGEST, what)
-        if found.edges[-1] < 1 and math.isinf(found.max_kernel):
-            farther = _fitted(known, FARTHEST, what)
-            found = farther if math.isinf(farther.max_kernel) else found
-        if found.edges[-1] < 1 and math.isinf(found.max_kernel):
-            last, before = (found.shape.divide(known(k), k) for k in (FARTHEST, FARTHEST / 10))
+        kept = lru_cache(maxsize=None)(values)
+        fitted = _fitted(kept, LARGEST, what)
+        if fitted.edges[-1] < 1 and math.isinf(fitted.max_kernel):
+            farther = _fitted(kept, FARTHEST, what)
+            fitted = farther if math.isinf(farther.max_kernel) else fitted
+        if fitted.edges[-1] < 1 and math.isinf(fitted.max_kernel):
+            last, before = (fitted.shape.divide(kept(k), k) for k in (FARTHEST, FARTHEST / 10))
             if abs(last - before) > MOVING * abs(last):  # it still changes there: the last value is not kept
-                found = replace(found, max_kernel=float(FARTHEST), reason="a polynomial does not describe it there")
-    return found
+                fitted = replace(fitted, max_kernel=float(FARTHEST), reason="a polynomial does not describe it there")
+    return fitted
 
 
 def _fitted(values: Values, largest: mp.mpf, what: str) -> Fit:
@@ -232,10 +232,10 @@ def _series(values: Values) -> tuple[sp.Rational, int]:
     end = min(SMALLEST, CORRECTED ** (1 / max(abs(order), MIN_ORDER)))  # the next corrections are small there
     small = power_of(values, end, 100 * end)
     nearer = _order(values, small, end) or order
-    found = Fraction(float(nearer)).limit_denominator(DENOMINATOR)
-    if abs(nearer - mp.mpf(found.numerator) / found.denominator) > NEARLY:
-        found = found.limit_denominator(SIMPLE)
-    return small, math.lcm(2, found.denominator)
+    fraction = Fraction(float(nearer)).limit_denominator(DENOMINATOR)
+    if abs(nearer - mp.mpf(fraction.numerator) / fraction.denominator) > NEARLY:
+        fraction = fraction.limit_denominator(SIMPLE)
+    return small, math.lcm(2, fraction.denominator)
 
 
 def _order(values: Values, small: sp.Rational, end: mp.mpf) -> mp.mpf | None:
@@ -296,9 +296,8 @@ def _chebyshev(
     if (first, last) != (left, right):
         # The same polynomial in the variable of the whole piece: evaluate it at that piece's Chebyshev points.
         outer_points = [(left + right) / 2 + (right - left) / 2 * mp.cos(a) for a in angles]
-        coefficients = _cosines(
-            [_clenshaw(coefficients, (2 * u - first - last) / (last - first)) for u in outer_points]
-        )
+        inner_points = [(2 * u - first - last) / (last - first) for u in outer_points]
+        coefficients = _cosines([_clenshaw(coefficients, t) for t in inner_points])
     return coefficients if _has_converged(coefficients, largest, TOLERANCE) else None
 
 
@@ -317,6 +316,7 @@ def _cosines(samples: list[mp.mpf]) -> list[mp.mpf]:
 
 
 def _clenshaw(coefficients: list[mp.mpf], t: mp.mpf) -> mp.mpf:
+    """The value of a Chebyshev series."""
     high = low = mp.mpf(0)
     for c in coefficients[:0:-1]:
         high, low = c + 2 * t * high - low, high

@@ -108,13 +108,13 @@ def _measured(plan: CurvePlan, target: Target) -> str:
     quantity = plan.quantity
     function = getattr(target.load(quantity.name, target.curve_text(plan)), quantity.name)
     worst = mp.mpf(0)
-    places = _SLOW if any(found.term is None for found in plan.sums) else _PLACES
+    places = _SLOW if any(power_sum.term is None for power_sum in plan.sums) else _PLACES
     for place in places:
         for other in _OTHERS[: max(1, len(quantity.symbols))]:
             values = {s.name: place if s == gamma else other for s in quantity.symbols}
             right = quantity.evalf(20, **values)
-            found = mp.mpf(float(function(*(float(v) for v in values.values()))))
-            worst = max(worst, abs(found / right - 1) if right else abs(found))
+            number = mp.mpf(float(function(*(float(v) for v in values.values()))))
+            worst = max(worst, abs(number / right - 1) if right else abs(number))
     return f"{mp.nstr(worst, 2)} relative at gamma = {', '.join(places)}"
 
 
@@ -135,21 +135,22 @@ def series_of(term: sp.Expr, r: sp.Symbol) -> tuple[float, ...]:
     Raises:
         NoClosedForm: they do not fall off: the activation is not smooth.
     """
-    known: dict[sp.Rational, float] = {}
+    values: dict[sp.Rational, float] = {}
 
     def value(place: float) -> float:
         exact = sp.Rational(repr(round(float(place), 15)))
-        if exact not in known:
-            known[exact] = float(evaluate(term.xreplace({r: exact}), {}, _DIGITS)[0] / float(exact))
-        return known[exact]
+        if exact not in values:
+            values[exact] = float(evaluate(term.xreplace({r: exact}), {}, _DIGITS)[0] / float(exact))
+        return values[exact]
 
     for count in _COUNTS:
         angles = np.pi * (2 * np.arange(count) + 1) / (2 * count)
-        found = dct([value(x) for x in np.cos(angles)], norm="forward") * np.append(1.0, np.full(count - 1, 2.0))
-        sizes = np.abs(found)
+        halved = dct([value(x) for x in np.cos(angles)], norm="forward")
+        coefficients = halved * np.append(1.0, np.full(count - 1, 2.0))
+        sizes = np.abs(coefficients)
         if sizes[-_LAST:].max() <= _SMALL * sizes.max():
             kept = np.flatnonzero(sizes > _SMALL / _LAST * sizes.max())[-1] + 1
-            return tuple(map(float, found[:kept]))
+            return tuple(map(float, coefficients[:kept]))
     raise NoClosedForm(
         "a series of the covariance of neurons at two times",
         f"{_COUNTS[-1]} terms are not enough",

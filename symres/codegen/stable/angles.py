@@ -49,25 +49,40 @@ class AngleForm:
 
     def stable(self) -> sp.Expr:
         """The expression to print, in K1, K2, C and their determinant."""
-        if self.triple == ROOTS:
-            return self._printed().xreplace({root: sp.sqrt(kernel) for kernel, root in _KERNELS.items()})
-        return self._printed()
+        code = self.written([None] * len(self.angles))
+        return code if self.triple != ROOTS else code.xreplace({root: sp.sqrt(k) for k, root in _KERNELS.items()})
 
-    def _printed(self) -> sp.Expr:
-        out = positive(self.rest, self.triple)
-        for angle in self.angles:
+    def written(self, radii: Sequence[sp.Expr | None]) -> sp.Expr:
+        """The expression in the variables of the form, angles by their halves where the distance of a point is known.
+
+        Args:
+            radii: for each angle the distance of its point from the origin, or None.
+        """
+        code = positive(self.rest, self.triple)
+        for angle, radius in zip(self.angles, radii, strict=True):
             s = sp.sqrt(positive(angle.D, self.triple))
-            right = self._is_undefined(angle) and angle.A.subs(self.triple[1], 0) != 0
-            turned = UpperAngle if right else Atan2
-            theta = (-turned(s, angle.N), Atan2(angle.N, s), turned(s, -angle.N))[angle.shift + 1]
-            sum_ = self.angular_sum(angle)
-            if sum_ is None:
-                out += positive(angle.A, self.triple) * theta + self.times_root(angle.R, angle, s)
+            root, theta = self.times_root(angle.R, angle, s), self._theta(angle, s, radius)
+            angular_sum = self.angular_sum(angle)
+            if angular_sum is None:
+                code += positive(angle.A, self.triple) * theta + root
+                continue
+            difference, factor, towards = angular_sum
+            apart = self.apart_times_root(difference, angle, s)
+            if radius is None:
+                code += AngularSum(root + factor * towards * angle.shift * theta, apart, factor, towards, s)
             else:
-                rest, apart, factor, towards = sum_
-                total = self.times_root(rest, angle, s) + factor * towards * turned(s, -towards)
-                out += AngularSum(total, self.apart_times_root(apart, angle, s), factor, towards, s)
-        return out
+                code += AngularSum(root, apart, factor, towards, s, radius)
+        return code
+
+    def _theta(self, angle: Angle, s: sp.Expr, radius: sp.Expr | None) -> sp.Expr:
+        """The angle itself, from the side that it is counted from."""
+        towards = angle.shift * angle.N
+        if angle.shift == 0:
+            return Atan2(angle.N, s) if radius is None else RightHalfPlaneAngle(angle.N, s, radius)
+        if radius is not None:
+            return angle.shift * UpperHalfPlaneAngle(towards, s, radius)
+        right = self._is_undefined(angle) and angle.A.subs(self.triple[1], 0) != 0
+        return angle.shift * (UpperAngle if right else Atan2)(s, -towards)
 
     def counted_from(self, shifts: Sequence[int]) -> AngleForm:
         """The same with every angle counted from another side: the shifts are -1, 0 or 1."""
@@ -75,8 +90,8 @@ class AngleForm:
         turned = sp.Add(*((a.shift - b.shift) * a.A for a, b in zip(self.angles, angles, strict=True)))
         return AngleForm(self.triple, angles, sp.cancel(self.rest + turned * sp.pi / 2))
 
-    def angular_sum(self, angle: Angle) -> tuple[sp.Expr, sp.Expr, sp.Expr, sp.Expr] | None:
-        """An angle counted from one side as R*s + M*N*theta: R, R - M, M and N, theta the angle of the point (-N, s).
+    def angular_sum(self, angle: Angle) -> tuple[sp.Expr, sp.Expr, sp.Expr] | None:
+        """An angle counted from one side as R*s + M*N*theta: R - M, M and N, theta the angle of the point (-N, s).
 
         None if M is no polynomial in the kernels.
         """
@@ -86,7 +101,7 @@ class AngleForm:
         factor = sp.cancel(angle.shift * angle.A / towards)
         if not factor.is_polynomial(*self.triple):
             return None
-        return angle.R, sp.cancel(angle.R - factor), positive(factor, self.triple), towards
+        return sp.cancel(angle.R - factor), positive(factor, self.triple), towards
 
     def times_root(self, R: sp.Expr, angle: Angle, s: sp.Expr) -> sp.Expr:
         """R*s, with a factor 1/D of R turned into 1/s**2."""
@@ -100,9 +115,8 @@ class AngleForm:
     def apart_times_root(self, R: sp.Expr, angle: Angle, s: sp.Expr) -> sp.Expr:
         """R*s in simple fractions where rounding costs less then, for inputs in nearly opposite directions."""
         plain, towards = self.times_root(R, angle, s), angle.shift * angle.N
-        fractions = (
-            None if self.triple == ROOTS or R.free_symbols - {*self.triple} else simple_fractions(R, self.triple)
-        )
+        is_plain = self.triple == ROOTS or R.free_symbols - {*self.triple}
+        fractions = None if is_plain else simple_fractions(R, self.triple)
         if fractions is None:
             return plain
         unit = fractions[0][0]
@@ -121,8 +135,8 @@ class AngleForm:
         angles = []
         for a in self.angles:
             slope = _cancelled(
-                lambda A, R, N, Q, dA, dR, dN, dD, D: dR + R * dD / (2 * D) + A * (dN - N * dD / (2 * D)) / Q,
-                *(a.A, a.R, a.N, a.Q, a.A.diff(v), a.R.diff(v), a.N.diff(v), a.D.diff(v), a.D),
+                lambda A, R, N, Q, dR, dN, dD, D: dR + R * dD / (2 * D) + A * (dN - N * dD / (2 * D)) / Q,
+                *(a.A, a.R, a.N, a.Q, a.R.diff(v), a.N.diff(v), a.D.diff(v), a.D),
             )
             angles.append(Angle(a.N, a.Q, sp.cancel(a.A.diff(v)), slope, a.shift))
         return AngleForm(self.triple, tuple(angles), sp.cancel(self.rest.diff(v)))
@@ -199,25 +213,21 @@ def _root(power: sp.Pow, roots: list[tuple[sp.Expr, sp.Symbol]], triple: Triple)
 def _collect(
     expr: sp.Expr, angles: list[tuple[sp.Symbol, sp.Symbol, sp.Expr, sp.Expr]], triple: Triple
 ) -> AngleForm | None:
-    found = []
-    dummies = [d for theta, s, _, _ in angles for d in (theta, s)]
-    rest = expr
+    """The coefficients of all angles and roots, and what is left without them; None if it is not linear in them."""
+    counted, remainder = [], expr
+    dummies = {d for theta, s, _, _ in angles for d in (theta, s)}
     for theta, s, N, Q in angles:
         D = sp.expand(Q - N**2)
-        A = _even(rest.diff(theta), s, D)
-        rest = rest.subs(theta, 0)
-        odd = _even((rest - rest.subs(s, -s)) / (2 * s), s, D)
-        rest = sp.cancel(sp.together((rest + rest.subs(s, -s)) / 2))
-        rest = _even(rest, s, D)
-        if A is None or odd is None or rest is None or not (A + odd).is_rational_function(*triple):
+        A = _even(remainder.diff(theta), s, D)
+        remainder = remainder.subs(theta, 0)
+        odd = _even((remainder - remainder.subs(s, -s)) / (2 * s), s, D)
+        remainder = _even((remainder + remainder.subs(s, -s)) / 2, s, D)
+        if A is None or odd is None or remainder is None or not (A + odd).is_rational_function(*triple):
             return None
-        if (A.free_symbols | odd.free_symbols) & set(dummies):
+        if (A.free_symbols | odd.free_symbols) & dummies:
             return None
-        found.append(Angle(N, Q, A, odd))
-    rest = sp.cancel(rest)
-    if not rest.is_rational_function(*triple):
-        return None
-    return AngleForm(triple, *_shift(found, rest))
+        counted.append(Angle(N, Q, A, odd))
+    return AngleForm(triple, *_shift(counted, remainder)) if remainder.is_rational_function(*triple) else None
 
 
 def _even(e: sp.Expr, s: sp.Symbol, D: sp.Expr) -> sp.Expr | None:
@@ -231,14 +241,14 @@ def _even(e: sp.Expr, s: sp.Symbol, D: sp.Expr) -> sp.Expr | None:
     return sp.cancel(parts[0] / parts[1])
 
 
-def _shift(angles: list[Angle], rest: sp.Expr) -> tuple[tuple[Angle, ...], sp.Expr]:
+def _shift(angles: list[Angle], remainder: sp.Expr) -> tuple[tuple[Angle, ...], sp.Expr]:
     """Count theta from -pi/2 or pi/2 where that swallows a term: C/4 + C*asin(..)/(2*pi) is C*theta/(2*pi)."""
     out = []
     for a in angles:
-        shift = next((k for k in (1, -1) if _contains(rest, k * a.A * sp.pi / 2)), 0)
-        rest = sp.cancel(rest - shift * a.A * sp.pi / 2)
+        shift = next((k for k in (1, -1) if _contains(remainder, k * a.A * sp.pi / 2)), 0)
+        remainder = sp.cancel(remainder - shift * a.A * sp.pi / 2)
         out.append(Angle(a.N, a.Q, a.A, a.R, shift))
-    return tuple(out), rest
+    return tuple(out), remainder
 
 
 def _contains(total: sp.Expr, step: sp.Expr) -> bool:
@@ -260,28 +270,8 @@ def half_angles(form: AngleForm) -> sp.Expr | None:
     """
     if form.triple == ROOTS:
         return None
-    total = positive(form.rest, form.triple)
-    for angle in form.angles:
-        radius = _radius(angle, form)
-        if radius is None:
-            return None
-        total += _printed(angle, form, radius)
-    return total
-
-
-def _printed(angle: Angle, form: AngleForm, radius: sp.Expr) -> sp.Expr:
-    triple = form.triple
-    s = sp.sqrt(positive(angle.D, triple))
-    if angle.shift == 0:
-        return positive(angle.A, triple) * RightHalfPlaneAngle(angle.N, s, radius) + form.times_root(angle.R, angle, s)
-    parts = form.angular_sum(angle)
-    if parts is None:
-        turn = angle.shift * UpperHalfPlaneAngle(angle.shift * angle.N, s, radius)  # theta, and its negative
-        return positive(angle.A, triple) * turn + form.times_root(angle.R, angle, s)
-    rest, apart, factor, towards = parts
-    return AngularSum(
-        form.times_root(rest, angle, s), form.apart_times_root(apart, angle, s), factor, towards, s, radius
-    )
+    radii = [_radius(angle, form) for angle in form.angles]
+    return None if None in radii else form.written(radii)
 
 
 def _radius(angle: Angle, form: AngleForm) -> sp.Expr | None:

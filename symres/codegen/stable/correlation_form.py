@@ -51,8 +51,8 @@ def determined(code: sp.Expr) -> sp.Expr:
     def rule(e: sp.Expr) -> sp.Expr:
         if not isinstance(e, sp.Add) or not e.is_rational_function(*TRIPLE) or not e.has(C):
             return e
-        found = positive(e, TRIPLE)
-        return found if found.has(determinant) else e
+        determined_sum = positive(e, TRIPLE)
+        return determined_sum if determined_sum.has(determinant) else e
 
     return bottom_up(code, rule)
 
@@ -64,10 +64,11 @@ def cornered(code: sp.Expr) -> sp.Expr:
         return code
     point = {K1: _FIRST**2, K2: _SECOND**2, C: correlation * _FIRST * _SECOND}
     point[determinant] = (complement * _FIRST * _SECOND) ** 2
-    found = bottom_up(_placed(code, point), _factored)
-    if any(p.exp.is_negative and p.base in (_FIRST, _SECOND) for p in found.atoms(sp.Pow)):
+    placed = bottom_up(code, lambda e: _factored(point.get(e, e)))  # which takes powers of products apart
+    regular = bottom_up(placed, _factored)
+    if any(p.exp.is_negative and p.base in (_FIRST, _SECOND) for p in regular.atoms(sp.Pow)):
         return code
-    return found.xreplace({_FIRST: sp.sqrt(K1), _SECOND: sp.sqrt(K2)})
+    return regular.xreplace({_FIRST: sp.sqrt(K1), _SECOND: sp.sqrt(K2)})
 
 
 def divided(code: sp.Expr) -> sp.Expr:
@@ -83,7 +84,7 @@ def divided(code: sp.Expr) -> sp.Expr:
     return bottom_up(code, rule)
 
 
-def _removable(base: sp.Expr, rest: sp.Expr) -> bool:
+def _removable(base: sp.Expr, numerator: sp.Expr) -> bool:
     """Whether what stands beside a divisor vanishes wherever that does: for equal inputs, or for parallel ones."""
     parallel = base.subs(determinant, 0)
     if _undone(parallel).subs({K2: K1, C: K1}) != 0:
@@ -93,24 +94,12 @@ def _removable(base: sp.Expr, rest: sp.Expr) -> bool:
         {**place, K1: _FIRST**2, K2: _SECOND**2, C: sign * _FIRST * _SECOND} for place in places for sign in (1, -1)
     ]
     points = lines if parallel == 0 else [{K2: K1, C: K1}, *lines]
-    return all(sp.expand(_undone(rest).subs({determinant: 0}).subs(p)) == 0 for p in points)
+    return all(sp.expand(_undone(numerator).subs({determinant: 0}).subs(p)) == 0 for p in points)
 
 
 def _undone(code: sp.Expr) -> sp.Expr:
     """Distances written out."""
     return code.replace(pr.Distance, lambda first, second, both: first + second - 2 * both)
-
-
-def _placed(code: sp.Expr, point: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
-    """The expression at a point, powers of products taken apart."""
-    known: dict[sp.Basic, sp.Basic] = dict(point)
-
-    def walk(e: sp.Basic) -> sp.Basic:
-        if e not in known:
-            known[e] = _factored(e.func(*map(walk, e.args))) if e.args else e
-        return known[e]
-
-    return walk(code)
 
 
 def _factored(e: sp.Expr) -> sp.Expr:

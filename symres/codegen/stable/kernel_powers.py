@@ -51,7 +51,8 @@ class Reduced:
 
     def raised(self, powers: Powers) -> sp.Expr:
         """The value with other powers in front of it."""
-        return self.value * sp.Mul(*(q ** (p - own) for q, p, own in zip(INVERSES, powers, self.powers, strict=True)))
+        moved = (q ** (p - front) for q, p, front in zip(INVERSES, powers, self.powers, strict=True))
+        return self.value * sp.Mul(*moved)
 
     @property
     def whole(self) -> sp.Expr:
@@ -78,27 +79,27 @@ def reduced(e: sp.Expr) -> Reduced:
         return Reduced(REDUCED.get(e, e), (first, second), (first + second) / 2)
     if not e.free_symbols & set(_POWERS):
         return Reduced(e)
-    found = [reduced(a) for a in e.args]
-    steepest = max(f.steepest for f in found)
+    parts = [reduced(a) for a in e.args]
+    steepest = max(f.steepest for f in parts)
     if isinstance(e, sp.Mul):
-        powers = (sum(f.powers[0] for f in found), sum(f.powers[1] for f in found))
-        product = max(_size(found, 1), _size(found, -1))
-        return Reduced(sp.Mul(*(f.value for f in found)), powers, max(steepest, product))
+        powers = (sum(f.powers[0] for f in parts), sum(f.powers[1] for f in parts))
+        product = max(_size(parts, 1), _size(parts, -1))
+        return Reduced(sp.Mul(*(f.value for f in parts)), powers, max(steepest, product))
     if isinstance(e, sp.Pow) and e.exp.is_number:
-        base, p = found[0], e.exp
+        base, p = parts[0], e.exp
         return Reduced(base.value**p, (base.powers[0] * p, base.powers[1] * p), max(steepest, abs(_total(base) * p)))
     if isinstance(e, (sp.Add, *_ALIKE)):
-        powers = _largest(found)  # one for all terms, which the function has then as well
-        value = e.func(*(f.raised(powers) for f in found))
+        powers = _largest(parts)  # one for all terms, which the function has then as well
+        value = e.func(*(f.raised(powers) for f in parts))
         return Reduced(value, (sp.S.Zero, sp.S.Zero) if isinstance(e, _BARE) else powers, steepest)
     if isinstance(e, _OF_ONE):
-        powers = (sp.S.Zero, sp.S.Zero) if isinstance(e, _BARE) else found[0].powers
-        return Reduced(e.func(found[0].value), powers, steepest)
+        powers = (sp.S.Zero, sp.S.Zero) if isinstance(e, _BARE) else parts[0].powers
+        return Reduced(e.func(parts[0].value), powers, steepest)
     if isinstance(e, pr.Separation):
-        return Reduced(pr.Separation(*(f.value for f in found)), found[-1].powers, sp.Integer(2))
+        return Reduced(pr.Separation(*(f.value for f in parts)), parts[-1].powers, sp.Integer(2))
     if isinstance(e, pr.AngularSum):
-        return _angular_sum(found, steepest)
-    arguments = (a if f.steepest <= 1 else f.whole for a, f in zip(e.args, found, strict=True))
+        return _angular_sum(parts, steepest)
+    arguments = (a if f.steepest <= 1 else f.whole for a, f in zip(e.args, parts, strict=True))
     return Reduced(e.func(*arguments), steepest=steepest)
 
 
@@ -113,13 +114,13 @@ def _size(factors: Sequence[Reduced], sign: int) -> sp.Expr:
     return sum((_total(f) for f in factors if sign * sum(f.powers) > 0), sp.S.Zero)
 
 
-def _largest(found: Sequence[Reduced]) -> Powers:
-    return max(f.powers[0] for f in found), max(f.powers[1] for f in found)
+def _largest(terms: Sequence[Reduced]) -> Powers:
+    return max(f.powers[0] for f in terms), max(f.powers[1] for f in terms)
 
 
-def _angular_sum(found: Sequence[Reduced], steepest: sp.Expr) -> Reduced:
+def _angular_sum(arguments: Sequence[Reduced], steepest: sp.Expr) -> Reduced:
     """A sum and a root with powers of their own: the factor between them has their quotient."""
-    total, apart, M, N, s = found
+    total, apart, M, N, s = arguments
     outer, inner = _largest([total, apart]), _largest([N, s])
     between = (outer[0] - inner[0], outer[1] - inner[1])
     arguments = (total.raised(outer), apart.raised(outer), M.raised(between), N.raised(inner), s.raised(inner))

@@ -35,6 +35,7 @@ def positive(expr: sp.Expr, triple: Triple) -> sp.Expr:
 
 
 def _positive_sum(expr: sp.Expr, triple: Triple) -> sp.Expr:
+    """A polynomial, or its negative, as the sum that has the fewest terms of unknown sign."""
     best, least = expr, _cost(_terms(expr, triple))
     for sign in (1, -1):
         terms = _paired(_terms(sign * expr, triple))
@@ -105,8 +106,8 @@ def simple_fractions(R: sp.Expr, symbols: Sequence[sp.Symbol]) -> list[tuple[sp.
         return None
     factors = [factor for factor, _ in powers]
     constants = sp.symbols(f"constant:{len(factors)}", cls=sp.Dummy)
-    rest = sp.Mul(*factors)
-    total = sp.Add(*(c * sp.cancel(unit * rest / f) for c, f in zip(constants, factors, strict=True)))
+    product = sp.Mul(*factors)
+    total = sp.Add(*(c * sp.cancel(unit * product / f) for c, f in zip(constants, factors, strict=True)))
     solutions = sp.solve(sp.Poly(sp.expand(total - over), *symbols).coeffs(), constants, dict=True)
     if len(solutions) != 1 or set(solutions[0]) != set(constants):
         return None

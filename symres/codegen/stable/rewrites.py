@@ -12,7 +12,7 @@ from sympy.utilities.iterables import sift
 
 from ...core.symbols import z
 from ...functions import companions as co
-from ...functions.basic_functions import logistic
+from ...functions.companions import logistic
 from ...functions.function_record import RECORDS, record_of
 from ...functions.records.gaussian_signs import Q2, S2
 from . import primitives as pr
@@ -35,7 +35,6 @@ def stabilise(expr: sp.Expr) -> sp.Expr:
         _log_tail,
         _scaled_erfc,
         _scaled_erfi,
-        _bare_erfi,
         _scaled_hyperbolic,
         _offset_waves,
         _differences,
@@ -54,16 +53,16 @@ def bottom_up(expr: sp.Expr, rule: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
 
     Constants stay as they are: they become floats, and only sympy's own functions have numbers for that.
     """
-    known: dict[sp.Basic, sp.Basic] = {}
+    rewritten: dict[sp.Basic, sp.Basic] = {}
 
     def walk(e: sp.Basic) -> sp.Basic:
-        if e not in known and not e.free_symbols:
-            known[e] = e
-        if e not in known:
+        if e not in rewritten and not e.free_symbols:
+            rewritten[e] = e
+        if e not in rewritten:
             arguments = [walk(a) for a in e.args]
             changed = any(a is not b for a, b in zip(arguments, e.args, strict=True))
-            known[e] = rule(e.func(*arguments) if changed else e)
-        return known[e]
+            rewritten[e] = rule(e.func(*arguments) if changed else e)
+        return rewritten[e]
 
     return walk(expr)
 
@@ -85,8 +84,8 @@ def _two_variables(e: sp.Expr) -> sp.Expr:
         return e
     h, k, r = e.args
     over, under = sp.fraction(sp.together(r))
-    rest = sp.factor_terms(sp.expand(under**2 - over**2))
-    return (pr.TwoSigns if isinstance(e, S2) else pr.TwoTails)(h, k, over, sp.sqrt(rest))
+    square = sp.factor_terms(sp.expand(under**2 - over**2))
+    return (pr.TwoSigns if isinstance(e, S2) else pr.TwoTails)(h, k, over, sp.sqrt(square))
 
 
 def _log_sum(e: sp.Expr) -> sp.Expr:
@@ -103,15 +102,16 @@ def _log_sum(e: sp.Expr) -> sp.Expr:
     multiplied = sp.expand_mul(e.args[0].rewrite((sp.cosh, sp.sinh), sp.exp))
     positive = [factor_and_exponent(term) for term in sp.Add.make_args(multiplied)]
     if all(c.is_positive and not c.has(z) for c, _ in positive):
-        growing, rest = _growing(positive)
-        top = sp.Max(*(u + sp.log(c / (rest or 1)) for c, u in growing))
-        more = sp.log(sp.Add(*(c / (rest or 1) * sp.exp(u - top) for c, u in growing))) if len(growing) > 1 else 0
-        return co.Softplus(top + more) + sp.log(rest) if rest else top + more
-    growing, rest = _growing(terms)
-    top = sp.Max(0, *(u - _ROOM for _, u in growing)) if rest else sp.Max(*(u for _, u in growing))
+        growing, constants = _growing(positive)
+        top = sp.Max(*(u + sp.log(c / (constants or 1)) for c, u in growing))
+        beside = sp.Add(*(c / (constants or 1) * sp.exp(u - top) for c, u in growing)) if len(growing) > 1 else sp.S.One
+        total = top + sp.log(beside)
+        return co.Softplus(total) + sp.log(constants) if constants else total
+    growing, constants = _growing(terms)
+    top = sp.Max(0, *(u - _ROOM for _, u in growing)) if constants else sp.Max(*(u for _, u in growing))
     if top == 0:
         return e
-    number, others = rest.as_coeff_Add()
+    number, others = constants.as_coeff_Add()
     total = sp.Add(others * sp.exp(-top), *(c * sp.exp(u - top) for c, u in growing))
     return top + (co.Log1p(co.Expm1(-top) + total) if number == 1 else sp.log(number * sp.exp(-top) + total))
 
@@ -204,17 +204,11 @@ def _without_decay(w: sp.Expr) -> sp.Expr:
 
 
 def _scaled_erfi(e: sp.Expr) -> sp.Expr:
-    """exp(u)*erfi(w) -> exp(u + w**2)*dawson(w)*2/sqrt(pi): neither overflows where the product does not."""
+    """erfi(w) -> exp(w**2)*dawson(w)*2/sqrt(pi), exponents joined: nothing overflows where a product does not."""
+    if isinstance(e, sp.erfi):
+        return 2 / sp.sqrt(sp.pi) * sp.exp(e.args[0] ** 2) * co.Dawson(e.args[0])
     factor, exponent = factor_and_exponent(e)
-    growing = [f for f in sp.Mul.make_args(factor) if isinstance(f, sp.erfi)] if isinstance(e, sp.Mul) else []
-    for f in growing:
-        factor, exponent = factor / f * 2 / sp.sqrt(sp.pi) * co.Dawson(f.args[0]), exponent + f.args[0] ** 2
-    return factor * sp.exp(sp.expand(exponent)) if growing else e
-
-
-def _bare_erfi(e: sp.Expr) -> sp.Expr:
-    """erfi(w) -> exp(w**2)*dawson(w)*2/sqrt(pi)."""
-    return 2 / sp.sqrt(sp.pi) * sp.exp(e.args[0] ** 2) * co.Dawson(e.args[0]) if isinstance(e, sp.erfi) else e
+    return factor * sp.exp(sp.expand(exponent)) if isinstance(e, sp.Mul) and factor.has(co.Dawson) else e
 
 
 def _scaled_hyperbolic(e: sp.Expr) -> sp.Expr:
@@ -231,16 +225,16 @@ def _offset_waves(e: sp.Expr) -> sp.Expr:
     """1 - exp(a) - exp(b) + exp(a + b)*cosh(c) -> expm1(a)*expm1(b) + exp(a + b)*(cosh(c) - 1), times a number."""
     if not isinstance(e, sp.Add) or not e.has(co.ExpCosh):
         return e
-    flat, rest = sp.Integer(0), sp.Integer(0)
+    flat, others = sp.Integer(0), sp.Integer(0)
     for term in e.args:
         k, function = term.as_coeff_Mul()
         if isinstance(function, co.ExpCosh):
             flat += k * sp.exp(function.args[0])
-            rest += k * co.ExpCoshm1(*function.args)
+            others += k * co.ExpCoshm1(*function.args)
         elif function == 1 or isinstance(function, sp.exp):
             flat += term
         else:
-            rest += term
+            others += term
     flat = sp.expand(flat, power_exp=True)
     names = {a: sp.Dummy() for a in sorted(flat.atoms(sp.exp), key=sp.default_sort_key)}
     factors = sp.factor_list(flat.xreplace(names))
@@ -251,7 +245,7 @@ def _offset_waves(e: sp.Expr) -> sp.Expr:
         sign = 1 if f + 1 in names.values() else -1
         argument = next(a.args[0] for a, d in names.items() if d == sign * f + 1)
         product *= (sign * co.Expm1(argument)) ** power
-    return product + rest
+    return product + others
 
 
 def _differences(e: sp.Expr) -> sp.Expr:
@@ -275,25 +269,19 @@ def _differences(e: sp.Expr) -> sp.Expr:
 def _small_differences(e: sp.Expr) -> sp.Expr:
     """C*exp(u) - c -> c*expm1(u), c - c*erf(w) -> c*erfc(w), c - c*cos(u) -> 2*c*sin(u/2)**2.
 
-    Also where several such terms share a constant.
+    Also where several such terms share a constant: all are written so if that makes the constant smaller.
     """
     for head, record in RECORDS.items():
-        if isinstance(e, sp.Add) and record.complements is not None:
-            e = _without_constant(e, head, record.complements)
+        if not isinstance(e, sp.Add) or record.complements is None:
+            continue
+        constant, terms = e.as_coeff_Add()
+        numbered = [term.as_coeff_Mul() for term in sp.Add.make_args(terms)]
+        moving = [(k, f) for k, f in numbered if f.func is head and f.free_symbols]
+        left = constant + sum(k for k, _ in moving)
+        if abs(left) < abs(constant):
+            staying = [k * f for k, f in numbered if (k, f) not in moving]
+            e = sp.Add(left, *staying, *(-k * record.complements(f.args[0])[0] for k, f in moving))
     return e
-
-
-def _without_constant(
-    e: sp.Add, head: type[sp.Function], complements: Callable[[sp.Expr], tuple[sp.Expr, sp.Expr | None]]
-) -> sp.Expr:
-    """k*head(u) -> k - k*(1 - head(u)) for all numbers k, if that makes the constant term smaller."""
-    constant, terms = e.as_coeff_Add()
-    split = [term.as_coeff_Mul() for term in sp.Add.make_args(terms)]
-    moving, staying = sift(split, lambda pair: isinstance(pair[1], head) and bool(pair[1].free_symbols), binary=True)
-    moved = constant + sum(k for k, _ in moving)
-    if abs(moved) >= abs(constant):
-        return e
-    return sp.Add(moved, *(k * f for k, f in staying), *(-k * complements(f.args[0])[0] for k, f in moving))
 
 
 def _log1p(e: sp.Expr) -> sp.Expr:
@@ -350,6 +338,6 @@ def _log_cosh(e: sp.Expr) -> sp.Expr:
     if not isinstance(wave, sp.cosh) or not q.is_positive:
         return e
     size = sp.Abs(wave.args[0])
-    more = sp.Max(size - 1, 0)
+    excess = sp.Max(size - 1, 0)
     near = co.Log1p(2 * sp.sinh(sp.Min(size, 1) / 2) ** 2)
-    return near + more + co.Log1p(co.Expm1(-2 * more) / (1 + sp.exp(2))) + sp.log(q)
+    return near + excess + co.Log1p(co.Expm1(-2 * excess) / (1 + sp.exp(2))) + sp.log(q)

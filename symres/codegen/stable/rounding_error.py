@@ -73,12 +73,12 @@ def _at_corner(h: sp.Expr, k: sp.Expr, x: sp.Expr, y: sp.Expr) -> tuple[sp.Expr,
 
 def doubt(code: sp.Expr) -> sp.Expr | None:
     """A bound of the rounding error of a formula, in units of the rounding of floats; None if a function is unknown."""
-    known: dict[sp.Expr, sp.Expr] = {}
+    bounds: dict[sp.Expr, sp.Expr] = {}
 
     def bound(e: sp.Expr) -> sp.Expr:
-        if e not in known:
-            known[e] = _bound(e, bound)
-        return known[e]
+        if e not in bounds:
+            bounds[e] = _bound(e, bound)
+        return bounds[e]
 
     try:
         return bound(code)
@@ -87,6 +87,7 @@ def doubt(code: sp.Expr) -> sp.Expr | None:
 
 
 def _bound(e: sp.Expr, bound: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
+    """The bound for a node from those of its arguments: what it inherits, and its own rounding."""
     if e.is_Symbol:
         return _size(e) if e in _ROUNDED else sp.Integer(0)
     if not e.free_symbols:
@@ -96,8 +97,8 @@ def _bound(e: sp.Expr, bound: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
         return sp.Add(*map(bound, e.args), rounding)
     if isinstance(e, sp.Mul):
         inherited = []
-        for place, factor in enumerate(e.args):
-            others = (_size(f) for k, f in enumerate(e.args) if k != place)
+        for position, factor in enumerate(e.args):
+            others = (_size(f) for k, f in enumerate(e.args) if k != position)
             inherited.append(bound(factor) * sp.Mul(*others))
         rounded = sum(1 for f in e.args if not _is_power_of_2(f)) - 1
         return sp.Add(*inherited, max(rounded, 0) * _size(e))

@@ -99,8 +99,8 @@ def crossed(e: sp.Expr) -> sp.Expr:
     a, single = polynomial.coeff_monomial(C), [v for v in (K1, K2) if polynomial.coeff_monomial(v) != 0]
     if a == 0 or len(single) != 1:
         return e
-    b, more = polynomial.coeff_monomial(single[0]), polynomial.coeff_monomial(1)
-    v = single[0] + sp.cancel(more / b)
+    b, offset = polynomial.coeff_monomial(single[0]), polynomial.coeff_monomial(1)
+    v = single[0] + sp.cancel(offset / b)
     if v.free_symbols != {single[0]} or sp.expand(difference - v * b - C * a) != 0:
         return e
     u = unit * CrossDifference(v, b, C, -a) / under

@@ -15,16 +15,14 @@ from functools import lru_cache, reduce
 import sympy as sp
 from flint import acb, arb, ctx, fmpq
 from sympy.core.relational import Relational
-from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
 from ...core.atoms import Enclosable, Opaque
 from ...core.errors import DeclarationError
 from ...core.words import abbreviated
 from ...core.work_budget import spend
 from ...numerics.ball_functions import Ball, half_integer_power, integer_power, real_power
-from ..basic_functions import one_plus_exp
-from ..companions import Log1p, Softplus
-from ..function_record import RECORDS, FunctionRecord, cancelling, record_of
+from ..companions import Log1p, Softplus, one_plus_exp
+from ..function_record import cancelling, record_of
 from .exponential_forms import HALF_LINE, TwoForms, exponential_forms, group_exponentials
 from .far_form import FAR, by_half_angle, error_arguments, far_form, needs_far_form
 
@@ -100,20 +98,13 @@ class CompiledExpression:
             self._registers[key] = len(self._arguments) + len(self._instructions) - 1
         return self._registers[key]
 
-    def _call(self, record: FunctionRecord, *nodes: sp.Expr) -> int:
-        """A function of sub-expressions."""
-        if record.ball is not None:
-            return self._emit((record.kind, *nodes), *record.ball, *map(self._visit, nodes))
-        if record.definition is None:
-            raise self._without_balls(record.kind.__name__)
-        return self._visit(record.definition(*nodes))
-
     def _visit(self, node: sp.Basic) -> int:
         if node not in self._registers:
             self._registers[node] = self._lower(node)
         return self._registers[node]
 
     def _lower(self, node: sp.Basic) -> int:
+        """The register of a node that has none yet: the first rule that knows it emits its instructions."""
         if isinstance(node, Enclosable):
             operands = map(self._visit, _operands(node))
             real = lambda *balls: node._ball([*map(_real_part, balls)], ctx.prec)  # noqa: E731
@@ -134,44 +125,43 @@ class CompiledExpression:
             factors = group_exponentials(node.args) if self._half_lines else node.args
             return self._fold(node, [self._visit(a) for a in factors], operator.mul)
         if isinstance(node, sp.Pow):
-            base, exponent = node.as_base_exp()
-            if base is sp.S.Exp1:
-                return self._call(RECORDS[sp.exp], exponent)
-            return self._power(self._visit(base), exponent, (base, exponent))
+            return self._power(node)
         terms = sp.Add.make_args(node.args[0]) if isinstance(node, sp.log) else ()
         # unless another term cancels the 1, as in 1 - tanh(u)**2 = sech(u)**2
         if sp.S.One in terms and all(partner != 1 for term in terms for partner, *_ in cancelling(term)):
             return self._visit(Log1p(node.args[0] - 1))
-        record = record_of(node)
-        if record is not None and record.ball is not None and isinstance(node, sp.Max | sp.Min):
-            return self._fold(node, [self._visit(a) for a in node.args], *record.ball)
         if isinstance(node, sp.Piecewise):
             return self._lower_piecewise(node)
-        if record is not None:
-            return self._call(record, *node.args)
+        record = record_of(node)
+        if record is not None and record.ball is not None:
+            arguments = [self._visit(a) for a in node.args]
+            if isinstance(node, sp.Max | sp.Min):
+                return self._fold(node, arguments, *record.ball)
+            return self._emit((record.kind, *node.args), *record.ball, *arguments)
+        if record is not None and record.definition is not None:
+            return self._visit(record.definition(*node.args))
         if isinstance(node, sp.ComplexRootOf) and node.is_real:
             return self._emit(("root", node), lambda: _real_root(node), lambda analytic: acb(_real_root(node)))
         if not node.args and (constant := constant_ball(node)) is not None:
             return self._emit(("constant", node), constant, lambda analytic: acb(constant()))
         if isinstance(node, sp.Symbol):
             raise self._refused(f"no number for {node}", f"pass {node}=...")
-        raise self._without_balls(node.func.__name__)
+        remedy = "use elementary functions, or derive the node from core.atoms.Enclosable"
+        raise self._refused(f"{node.func.__name__} has no ball evaluation", remedy)
 
     def _refused(self, found: str, remedy: str) -> DeclarationError:
         return DeclarationError(f"the value of {abbreviated(self._expr, 80)}", found, remedy)
 
-    def _without_balls(self, name: str) -> DeclarationError:
-        remedy = "use elementary functions, or derive the node from core.atoms.Enclosable"
-        return self._refused(f"{name} has no ball evaluation", remedy)
-
     def _fold(self, node: sp.Basic, operands: list[int], real: Callable, complex_: Callable | None = None) -> int:
+        """The register of operands joined one by one; complex balls have the rule of real ones if there is no other."""
         complex_ = complex_ or (lambda analytic, a, b: real(a, b))
-        total, *rest = operands
-        for place, operand in enumerate(rest):
-            total = self._emit(("fold", node, place), real, complex_, total, operand)
+        total = operands[0]
+        for count, operand in enumerate(operands[1:]):
+            total = self._emit(("fold", node, count), real, complex_, total, operand)
         return total
 
     def _lower_add(self, node: sp.Add) -> int:
+        """A sum, pairs of terms that cancel written without cancellation."""
         terms, registers = list(node.args), []
         for term in node.args:
             if term not in terms:
@@ -186,67 +176,52 @@ class CompiledExpression:
         registers += [self._visit(term) for term in terms]
         return self._fold(node, registers, operator.add)
 
-    def _power(self, base: int, exponent: sp.Expr, key: Hashable) -> int:
-        if exponent == 1:
-            return base
+    def _power(self, node: sp.Pow) -> int:
+        """A power: integers and halves have rules of their own, which keep the sign of wide balls."""
+        key, base, exponent = ("power", node), self._visit(node.base), node.exp
         if exponent.is_Integer:
-            return self._emit(("power", key), *integer_power(int(exponent)), base)
+            return self._emit(key, *integer_power(int(exponent)), base)
         if exponent.is_Rational and exponent.q == 2:
-            real, complex_ = half_integer_power(int(exponent.p))
-            return self._emit(("power", key), real, complex_, base)
-        return self._emit(
-            ("power", key), real_power, lambda analytic, x, y: acb(x).pow(y, analytic), base, self._visit(exponent)
-        )
+            return self._emit(key, *half_integer_power(int(exponent.p)), base)
+        complex_power = lambda analytic, x, y: acb(x).pow(y, analytic)  # noqa: E731
+        return self._emit(key, real_power, complex_power, base, self._visit(exponent))
 
     def _lower_piecewise(self, node: sp.Piecewise) -> int:
-        operands: list[int] = []
-        places, tests = [], []
-        for value, condition in node.args:
-            places.append(len(operands))
-            operands.append(self._visit(value))
-            tests.append(self._condition(condition, operands))
+        """The union of all branches that may hold on a real ball; on a complex one the branch that does, or nan."""
+        operands = [self._visit(value) for value, _ in node.args]  # and after them what conditions need
+        tests = [self._condition(condition, operands) for _, condition in node.args]
 
-        def verdicts(balls: Sequence[arb]) -> Iterator[tuple[int, bool | None]]:
+        def possible(balls: Sequence[arb]) -> Iterator[tuple[int, int]]:
             """The branches that hold, or may, up to the first that does."""
-            for place, test in zip(places, tests, strict=True):
-                if (verdict := test(balls)) is not False:
-                    yield place, verdict
-                if verdict:
+            for branch, test in enumerate(tests):
+                if (verdict := test(balls)) >= 0:
+                    yield branch, verdict
+                if verdict > 0:
                     break
 
         def real(*balls: arb) -> arb:
-            branches = [balls[place] for place, _ in verdicts(balls)]
-            return reduce(arb.union, branches) if branches else arb.nan()
+            values = [balls[branch] for branch, _ in possible(balls)]
+            return reduce(arb.union, values) if values else arb.nan()
 
         def complex_(analytic: bool, *balls: Ball) -> acb:
-            place, holds = next(verdicts([acb(b).real for b in balls]), (0, None))
-            return acb(balls[place] if holds else arb.nan())
+            branch, verdict = next(possible([acb(b).real for b in balls]), (0, 0))
+            return acb(balls[branch] if verdict > 0 else arb.nan())
 
         return self._emit(("piecewise", node), real, complex_, *operands)
 
-    def _condition(self, node: sp.Basic, operands: list[int]) -> Callable[[Sequence[arb]], bool | None]:
-        """A three-valued test on the balls of ``operands``, to which it appends what it needs."""
-        if isinstance(node, BooleanTrue | BooleanFalse):
-            answer = bool(node)
-            return lambda balls: answer
-        if isinstance(node, sp.Not):
-            inner = self._condition(node.args[0], operands)
-            return lambda balls: None if (v := inner(balls)) is None else not v
-        if isinstance(node, sp.And | sp.Or):
+    def _condition(self, node: sp.Basic, operands: list[int]) -> Callable[[Sequence[arb]], int]:
+        """A test on the balls of ``operands``, to which it appends what it needs: 1 holds, -1 does not, 0 is open."""
+        if node in (sp.true, sp.false):
+            verdict = 1 if node == sp.true else -1
+            return lambda balls: verdict
+        if isinstance(node, sp.Not | sp.And | sp.Or):
             inners = [self._condition(a, operands) for a in node.args]
-            decisive = isinstance(node, sp.Or)
-
-            def combined(balls: Sequence[arb]) -> bool | None:
-                verdicts = [inner(balls) for inner in inners]
-                if decisive in verdicts:
-                    return decisive
-                return None if None in verdicts else not decisive
-
-            return combined
+            joined = _LOGIC[node.func]
+            return lambda balls: joined([inner(balls) for inner in inners])
         if isinstance(node, Relational):
-            place, (holds, fails) = len(operands), _RELATIONS[node.rel_op]
+            difference, (holds, fails) = len(operands), _RELATIONS[node.rel_op]
             operands.append(self._visit(node.lhs - node.rhs))
-            return lambda balls: True if holds(balls[place], 0) else False if fails(balls[place], 0) else None
+            return lambda balls: bool(holds(balls[difference], 0)) - bool(fails(balls[difference], 0))
         raise self._refused(f"the condition {node}", "use inequalities between real formulas")
 
 
@@ -375,6 +350,7 @@ _RELATIONS = {
     "==": (operator.eq, operator.ne),
     "!=": (operator.ne, operator.eq),
 }  # a comparison and its opposite: of balls both are false where it is not decided
+_LOGIC: Mapping[type, Callable[[Sequence[int]], int]] = {sp.Not: lambda verdicts: -verdicts[0], sp.And: min, sp.Or: max}
 
 
 @lru_cache(maxsize=4096)

@@ -9,13 +9,13 @@ from typing import TypeAlias
 
 import mpmath
 import sympy as sp
-from flint import acb, arb, ctx, fmpq
+from flint import acb, arb, ctx
 from mpmath.libmp import from_man_exp
 
 from ...core.errors import DeclarationError, SymresError
 from ...core.words import abbreviated
 from ...numerics.ball_functions import Ball
-from .compiler import compile_ball, from_binary_float, symbols_of
+from .compiler import compile_ball, constant_ball, from_binary_float, symbols_of
 
 Number: TypeAlias = arb | acb | int | Fraction | float | str | mpmath.mpf | sp.Expr
 
@@ -44,20 +44,17 @@ def enclose(expr: sp.Expr, values: Mapping[sp.Symbol, Number], bits: int) -> arb
     symbols = tuple(sorted(symbols_of(expr), key=str))
     missing = [str(s) for s in symbols if s not in values]
     if missing:
-        raise DeclarationError(
-            f"the value of {abbreviated(expr, 80)}",
-            f"no number for {', '.join(missing)}",
-            "pass " + ", ".join(f"{name}=..." for name in missing),
-        )
+        remedy = "pass " + ", ".join(f"{name}=..." for name in missing)
+        found = f"no number for {', '.join(missing)}"
+        raise DeclarationError(f"the value of {abbreviated(expr, 80)}", found, remedy)
     with ctx.workprec(bits):
         result = compile_ball(expr, symbols)([to_ball(values[s], bits) for s in symbols])
     if not isinstance(result, acb):
         return result
     if result.imag.contains(0):  # the formula is real, its pieces (sin x step: erf of a complex number) are not
         return result.real
-    raise DeclarationError(
-        f"the value of {abbreviated(expr, 80)}", "it is not real", "use the formula inside its real domain"
-    )
+    remedy = "use the formula inside its real domain"
+    raise DeclarationError(f"the value of {abbreviated(expr, 80)}", "it is not real", remedy)
 
 
 def evaluate(expr: sp.Expr, values: Mapping[sp.Symbol, Number], digits: int = 15) -> tuple[mpmath.mpf, mpmath.mpf]:
@@ -131,10 +128,8 @@ def to_ball(value: Number, bits: int) -> Ball:
                 remedy = "write a decimal such as 0.1 or a ratio such as 1/3"
                 raise DeclarationError(f"the value {value!r}", "it is not a number", remedy)
             return arb(match[1]) / arb(match[2] or 1)  # flint's parser: 1e-999999999 must not fill the memory
-        if isinstance(value, int | sp.Integer):
-            return arb(int(value))
-        if isinstance(value, Fraction | sp.Rational):
-            return arb(fmpq(int(value.numerator), int(value.denominator)))
+        if isinstance(value, int):
+            return arb(value)
         if isinstance(value, float):
             value = mpmath.mpf(value)
         if isinstance(value, mpmath.mpf) and mpmath.isfinite(value):
@@ -145,7 +140,8 @@ def to_ball(value: Number, bits: int) -> Ball:
             value = sp.nan
         if not isinstance(value, sp.Expr) or value.free_symbols or value.has(sp.nan, sp.zoo, sp.oo, -sp.oo):
             raise DeclarationError(f"the value {value!r}", "it is not a finite number", "pass a number")
-        return enclose(value, {}, bits)
+        ball = constant_ball(value)
+        return enclose(value, {}, bits) if ball is None else ball()
 
 
 def _mpf(ball: arb) -> mpmath.mpf:

@@ -142,6 +142,7 @@ def _leading(powers: _Powers, right: bool) -> tuple[sp.Expr, sp.Rational, list[t
 
 
 def _powers(node: sp.Expr, functions: dict[sp.Expr, sp.Expr]) -> _Powers:
+    """A product as the powers of its irreducible factors, every exponential function a power of E."""
     if isinstance(node, sp.Mul):
         return _multiplied(*(_powers(factor, functions) for factor in node.args))
     if isinstance(node, sp.Pow):
@@ -150,6 +151,7 @@ def _powers(node: sp.Expr, functions: dict[sp.Expr, sp.Expr]) -> _Powers:
 
 
 def _multiplied(*products: _Powers) -> _Powers:
+    """The powers of a product of products; factors that cancel are gone."""
     total: _Powers = {}
     for powers in products:
         for base, q in powers.items():
@@ -219,6 +221,11 @@ def _in_powers(kind: type[sp.Function], power: sp.Expr) -> sp.Expr:
 
 
 def _exponential_functions(node: sp.Expr) -> Iterator[sp.Expr]:
+    """The exponential functions that a node is made of.
+
+    Raises:
+        _NotExponentialProduct: there is something else in it.
+    """
     if _is_exponential(node) and not node.has(sp.I):
         yield node
     elif isinstance(node, sp.Add | sp.Mul) or (isinstance(node, sp.Pow) and node.exp.is_Rational):

@@ -92,6 +92,7 @@ class _FarForm:
         return self._largest(self._sum(node))
 
     def _sum(self, node: sp.Expr) -> _Sum:
+        """A node as a sum over exponentials, by their exponents and the values of D beside them."""
         if not node.has(sp.exp, sp.erf, sp.erfc):
             return {(_ZERO, _ONE): node}
         if isinstance(node, sp.exp):
@@ -114,6 +115,7 @@ class _FarForm:
 
     @staticmethod
     def _error_function(node: sp.Expr, side: int) -> _Sum:
+        """An error function of a large argument: its limit, and ``exp(-u**2)`` with the first terms and D beside it."""
         u = side * node.args[0]
         limit, sign = (sp.Integer(side), -side) if isinstance(node, sp.erf) else (sp.Integer(1 - side), side)
         exponent, coefficient = sp.expand(-(u**2)), sign / (sp.sqrt(sp.pi) * u)
@@ -151,6 +153,7 @@ def _expanded(exponent: sp.Expr) -> sp.Expr:
 
 
 def _added(sums: Iterable[_Sum]) -> _Sum:
+    """The sum of sums, coefficients in lowest terms; what vanishes is left out."""
     total: _Sum = {}
     for terms in sums:
         for term, coefficient in terms.items():

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import sympy as sp
 
@@ -100,21 +100,19 @@ class FloatFunction:
 
     def unchecked(self, w: Array, values: Values) -> Array:
         """The values, which are not finite where floating-point numbers overflow."""
-        parameters, parts, breaks = self._numbers(values), self._compiled.parts, self.breaks(values)
-        side = np.searchsorted(breaks, w) if len(breaks) else np.zeros(w.shape, dtype=int)
+        parameters, parts = self._numbers(values), self._compiled.parts
         result = np.empty(w.shape)
-        with np.errstate(all="ignore"):
-            for k, part in enumerate(parts):
-                here = side == k
-                if len(parts) == 1:
-                    result[...] = part(w, *parameters)
-                elif here.any():
-                    result[here] = part(w[here], *parameters)
+        if len(parts) == 1:
+            result[...] = parts[0](w, *parameters)
+            return result
+        piece = np.searchsorted(self.breaks(values), w)
+        for k, part in enumerate(parts):
+            if (inside := piece == k).any():
+                result[inside] = part(w[inside], *parameters)
         return result
 
 
-@dataclass(frozen=True)
-class _Compiled:
+class _Compiled(NamedTuple):
     """The formulas of a function, with its parameters in the order in which they are taken."""
 
     parameters: list[sp.Symbol]
@@ -237,8 +235,9 @@ def coefficients(function: Function, variance: float, degree: int, values: Value
         results[0] = function(np.zeros(1), values)[0]
         return results
     scale = np.sqrt(variance)
-    panels = gauss.rule(degree, refined(lambda x: function(scale * x, values), degree, function.marks(values) / scale))
-    return np.asarray(panels.rows @ function(scale * panels.places, values))
+    marks = refined(lambda x: function(scale * x, values), degree, function.marks(values) / scale)
+    places, rows = gauss.weighted_rows(degree, marks)
+    return np.asarray(rows @ function(scale * places, values))
 
 
 def pair_coefficients(functions: tuple[Function, Function], root: Array, degree: int, values: Values) -> Array:
@@ -251,11 +250,11 @@ def pair_coefficients(functions: tuple[Function, Function], root: Array, degree:
     a, b, c = root[0, 0], root[1, 0], root[1, 1]
     if c == 0:
         raise NoClosedForm("Hermite coefficients of two variables", "both are the same variable", "write them as one")
-    whole = np.hypot(b, c)
+    scale = np.hypot(b, c)  # of the second variable
     steps = second.marks(values)
-    more = refined(lambda x: second(whole * x, values), degree, steps / whole)
-    is_far = any(abs(m) > gauss.REACH for m in more)
-    marks = np.unique([*steps, *(whole * m for m in more)])  # 0 is one for all places of the first
+    ends = refined(lambda x: second(scale * x, values), degree, steps / scale)
+    is_far = any(abs(end) > gauss.REACH for end in ends)
+    marks = np.unique([*steps, *(scale * end for end in ends)])  # 0 is one for all places of the first
     edges = refined(lambda x: first(a * x, values), degree, first.marks(values) / a)
     if c < _NARROW * abs(b) or len(marks) > len(steps):  # the average over the rest is steep as well
         edges = refined(
@@ -264,16 +263,15 @@ def pair_coefficients(functions: tuple[Function, Function], root: Array, degree:
             [*edges, *(steps / b if b else ())],
         )
     for outside in ((), gauss.far_marks(degree)):
-        outer = gauss.rule(degree, (*edges, *outside))
-        along = _shifted_coefficients(second, b * outer.places, c, degree, values, marks, is_far)
-        mass = first(a * outer.places, values)[:, None] * along
-        if not gauss.is_cut_off(mass[:, 0], outer.places):
+        places, shares = gauss.rule(degree, (*edges, *outside))
+        along = _shifted_coefficients(second, b * places, c, degree, values, marks, is_far)
+        mass = first(a * places, values)[:, None] * along
+        if not gauss.is_cut_off(mass[:, 0], places):
             break
     else:
         lost = "it comes from too many standard deviations"
         raise NoClosedForm("an average of two variables in double precision", lost, "take smaller kernels")
-    here = outer.weights[:, None] * mass
-    results = hermite_rows(outer.places, degree) @ here
+    results = hermite_rows(places, degree) @ (shares[:, None] * mass)
     powers = np.arange(degree + 1)
     return np.where(powers[:, None] + powers <= degree, results, 0.0)
 
@@ -287,24 +285,24 @@ def _shifted_coefficients(
     further out for functions that grow fast.
     """
     far = gauss.far_marks(degree) if is_far else ()
-    base = gauss.rule(degree, far)
-    sampled = function(shifts[:, None] + scale * base.places, values)
+    base, rows = gauss.weighted_rows(degree, far)
+    sampled = function(shifts[:, None] + scale * base, values)
     if not len(marks):
-        return np.asarray(sampled @ base.rows.T)
+        return np.asarray(sampled @ rows.T)
     edges = gauss.panel_edges(degree, far)
     at = np.clip((marks - shifts[:, None]) / scale, edges[0], edges[-1])
     panel = _panel(edges, at)
     whole = np.ones((len(shifts), len(edges) - 1))
     np.put_along_axis(whole, panel, 0.0, axis=1)
-    results = np.asarray((sampled * np.repeat(whole, len(base.places) // whole.shape[1], axis=1)) @ base.rows.T)
+    results = np.asarray((sampled * np.repeat(whole, len(base) // whole.shape[1], axis=1)) @ rows.T)
     ends = np.sort(np.concatenate([at, edges[panel], edges[panel + 1]], axis=1), axis=1)
     broken = np.take_along_axis(whole, _panel(edges, (ends[:, 1:] + ends[:, :-1]) / 2), axis=1) == 0
     right = np.where(broken, ends[:, 1:], ends[:, :-1])
     places, shares = (part.reshape(len(shifts), -1) for part in gauss.on_panels(ends[:, :-1], right))
     shares = shares * function(shifts[:, None] + scale * places, values)
     for start in range(0, len(shifts), _AT_ONCE):
-        rows = slice(start, start + _AT_ONCE)
-        results[rows] += np.einsum("knm,nm->nk", hermite_rows(places[rows], degree), shares[rows])
+        chunk = slice(start, start + _AT_ONCE)
+        results[chunk] += np.einsum("knm,nm->nk", hermite_rows(places[chunk], degree), shares[chunk])
     return results
 
 
@@ -330,11 +328,10 @@ class CompiledExpressions:
         Raises:
             NoClosedForm: floating-point numbers overflow.
         """
-        with np.errstate(all="ignore"):
-            try:
-                results = np.array(self._function(*(values[s] for s in self._symbols)))
-            except OverflowError:  # of an integer that a parameter has made, gamma = 1e300 for instance
-                results = np.array(np.inf)
+        try:
+            results = np.array(self._function(*(values[s] for s in self._symbols)))
+        except OverflowError:  # of an integer that a parameter has made, gamma = 1e300 for instance
+            results = np.array(np.inf)
         # Python's powers of negative numbers are complex
         if np.iscomplexobj(results) or not np.isfinite(results).all():
             shown = ", ".join(f"{s} = {float(values[s]):.3g}" for s in self._symbols if s in values)
@@ -349,10 +346,9 @@ def number_at(expression: sp.Expr, symbols: Sequence[sp.Symbol], bits: int) -> C
 
     def value(*place: float) -> float:
         try:
-            with np.errstate(all="ignore"):
-                results = compiled(*place)
-            if isinstance(results, int | float) and math.isfinite(results):
-                return float(results)
+            number = compiled(*place)
+            if isinstance(number, int | float) and math.isfinite(number):
+                return float(number)
         except (NoClosedForm, ArithmeticError):
             pass
         return exact(*place)

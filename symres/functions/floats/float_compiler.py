@@ -40,23 +40,25 @@ class CompiledFormula:
         self._on_half_line = HALF_LINE[0] in symbols  # of what exponentials were written in there is no other form
         self._names: dict[sp.Basic, str] = {s: f"x{k}" for k, s in enumerate(symbols)}
         self._lines: list[str] = []  # one for each distinct node
-        self._known: dict[str, Any] = {"np": np, "inf": math.inf, "nan": math.nan}
+        self._namespace: dict[str, Any] = {"np": np, "inf": math.inf, "nan": math.nan}
         head = f"def function({', '.join(self._names.values())}):"
         if isinstance(expressions, sp.Expr):
             values = self._name(expressions)
         else:
             values = f"[{', '.join(map(self._name, expressions))}]"
-        exec("\n ".join([head, *self._lines, f"return {values}"]), self._known)
-        self._function = self._known["function"]
+        exec("\n ".join([head, *self._lines, f"return {values}"]), self._namespace)
+        self._function = self._namespace["function"]
 
     def __call__(self, *arguments: Array | float) -> Any:
-        """The values, each of the shape of the arguments together; a constant is a number."""
-        return self._function(*arguments)
+        """The values, each of the shape of the arguments together, silently not finite; a constant is a number."""
+        with np.errstate(all="ignore"):
+            return self._function(*arguments)
 
     def __reduce__(self) -> tuple[type[CompiledFormula], tuple[Any, ...]]:
         return CompiledFormula, self._formula
 
     def _name(self, node: sp.Basic) -> str:
+        """The variable of a node, its line written where it is first asked for; numbers stand for themselves."""
         if node not in self._names:
             text = self._text(node)
             if node.free_symbols or node.has(AverageNode):
@@ -66,6 +68,7 @@ class CompiledFormula:
         return self._names[node]
 
     def _text(self, node: sp.Basic) -> str:
+        """The right-hand side of the line of a node."""
         if isinstance(node, AverageNode):
             return self._called(node.float_value, *node.float_arguments)
         if node.is_number and not node.has(AverageNode):
@@ -113,16 +116,16 @@ class CompiledFormula:
         return self._called(lambda *values: np.vectorize(number, [float])(*values), *node.args)
 
     def _called(self, function: Callable[..., Any], *arguments: sp.Basic) -> str:
-        name = f"f{len(self._known)}"
-        self._known[name] = function
+        name = f"f{len(self._namespace)}"
+        self._namespace[name] = function
         return f"{name}({', '.join(map(self._name, arguments))})"
 
     def _spelled(self, kind: type, *arguments: sp.Basic) -> str:
         template = _template(kind)
-        if "special." in template and "special" not in self._known:
+        if "special." in template and "special" not in self._namespace:
             from scipy import special  # here, because it takes longer to import than the rest of symres
 
-            self._known["special"] = special
+            self._namespace["special"] = special
         return template.format(*map(self._name, arguments))
 
     def _power(self, base: sp.Expr, exponent: sp.Expr) -> str:

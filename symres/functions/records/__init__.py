@@ -1,5 +1,5 @@
 """The records of all functions by family; to add a function, add its record to one of these modules."""
 
-from . import error_family, exponential_family, gaussian_signs, hyperbolic, selections, trigonometric
+from . import elementary_functions, error_family, gaussian_signs
 
-__all__ = ["error_family", "exponential_family", "gaussian_signs", "hyperbolic", "selections", "trigonometric"]
+__all__ = ["elementary_functions", "error_family", "gaussian_signs"]

@@ -12,7 +12,6 @@ from ...numerics.interval_arithmetic import Range
 from ..balls.far_form import scaled_ierfc
 from ..companions import Dawson, Erfc, Erfcx, Erfcxm1, ScaledTail
 from ..function_record import FunctionRecord, called, elementary, register
-from ..ranges import sign_of
 from ..tails import BOUNDED, Scale, raised, scaled
 
 _ZERO, _ONE, _TWO, _INF = sp.Integer(0), sp.Integer(1), sp.Integer(2), sp.oo
@@ -28,21 +27,21 @@ def _erfc_tail(u: Scale) -> Scale:
     """It falls like ``exp(-u**2)`` where u grows."""
     if u.vanishes:
         return Scale(lead=_ONE)
-    if not u.is_sharp or u.is_bounded:
-        return BOUNDED
-    if sign_of(u.lead) == -1:
+    if u.side == -1:
         return Scale(lead=_TWO)
+    if u.side is None:
+        return BOUNDED
     if u.order != 0:
         return Scale(order=_INF, rate=-_ONE, lead=_ONE)
     if u.logs != 0 or u.power == 0:
-        return Scale(lead=_ZERO) if sign_of(u.lead) == 1 else BOUNDED
+        return Scale(lead=_ZERO)
     return Scale(order=2 * u.power, rate=-(u.lead**2), lead=_ONE)
 
 
 ERFC = elementary(
     sp.erfc,
     spellings=called("erfc", library="special"),
-    ball=(balls.restricted(arb.erfc), balls.from_flint("erfc")[1]),
+    ball=balls.from_flint("erfc", is_monotone=True),
     definition=lambda u: 1 - sp.erf(u),
     limits=(_TWO, _ZERO),
     tail=_erfc_tail,
@@ -51,9 +50,8 @@ register(
     elementary(
         sp.erf,
         spellings=called("erf", library="special"),
-        ball=(balls.restricted(arb.erf), balls.from_flint("erf")[1]),
+        ball=balls.from_flint("erf", is_monotone=True),
         limits=(-_ONE, _ONE),
-        is_odd=True,
         complements=lambda u: (_erfc(u), _erfc(-u)),
     ),
     ERFC,
@@ -81,14 +79,13 @@ register(
         spellings={"arrays": "_scaled_tail({0}, {1}, {2})"},
         definition=lambda u, v, w: sp.exp(u) * _erfc(w),
     ),
-    FunctionRecord(kind=sp.erfi, ball=balls.from_flint("erfi"), limits=(-_INF, _INF), is_odd=True),
+    FunctionRecord(kind=sp.erfi, ball=balls.from_flint("erfi"), limits=(-_INF, _INF)),
     FunctionRecord(
         kind=Dawson,
         spellings={"arrays": "_dawson({0})", "numpy": "special.dawsn({0})"},
         definition=lambda u: sp.sqrt(sp.pi) / 2 * sp.exp(-(u**2)) * sp.erfi(u),
-        is_odd=True,
     ),
-    FunctionRecord(kind=sp.erfinv, ball=(arb.erfinv, balls.real_only(arb.erfinv)), is_odd=True),
+    FunctionRecord(kind=sp.erfinv, ball=(arb.erfinv, balls.real_only(arb.erfinv))),
     FunctionRecord(kind=sp.erfcinv, ball=(arb.erfcinv, balls.real_only(arb.erfcinv))),
     FunctionRecord(kind=sp.gamma, ball=balls.from_flint("gamma")),
 )

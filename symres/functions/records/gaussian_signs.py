@@ -62,7 +62,31 @@ class _SignAverage(Enclosable, sp.Function):
         return rf"\mathrm{{{letter}}}_{count}{power}\!\left({arguments}\right)"
 
 
-class S2(_SignAverage):
+class _OfPair(_SignAverage):
+    """A function of two shifts or thresholds h and k, and of the correlation r of two standard normal variables."""
+
+    nargs = 3
+    _first_correlation = 2
+    _jump: int  # of the function of each variable
+    _beside: Callable[[sp.Expr], sp.Expr]  # the average of the other one where a variable is at its jump
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """The density of a variable at its jump times what the other has there; Plackett's identity for r."""
+        h, k, r = self.args
+        variance = 1 - r**2  # of a variable, the other one being known
+        if argindex == 3:
+            return (
+                self._jump**2
+                * sp.exp(-(h**2 - 2 * h * k * r + k**2) / (2 * variance))
+                / (2 * sp.pi * sp.sqrt(variance))
+            )
+        if argindex == 2:
+            h, k = k, h
+        density = self._jump * sp.exp(-(h**2) / 2) / sp.sqrt(2 * sp.pi)
+        return density * type(self)._beside((k - r * h) / sp.sqrt(2 * variance))
+
+
+class S2(_OfPair):
     """``<sgn(h + x) sgn(k + y)>`` of standard normal x and y with correlation r.
 
     ``S2 = 4 P(x < h, y < k) - 2 P(x < h) - 2 P(y < k) + 1`` links it to the bivariate normal law.
@@ -73,9 +97,8 @@ class S2(_SignAverage):
         r: correlation, between -1 and 1.
     """
 
-    nargs = 3
-    _first_correlation = 2
     _enclosed = staticmethod(two_signs)
+    _jump, _beside = 2, sp.erf
     meaning = "S2(h, k, r): the average of sgn(h + x)*sgn(k + y), x and y standard normal with correlation r"
     tex = (
         r"$\mathrm{S}_2(h, k, r) = \langle \operatorname{sgn}(h + x) \operatorname{sgn}(k + y) \rangle$, "
@@ -94,30 +117,18 @@ class S2(_SignAverage):
             return 2 * sp.asin(r) / sp.pi
         if abs(r) == 1:
             return r * (1 - abs(sp.erf(h / sp.sqrt(2)) - r * sp.erf(k / sp.sqrt(2))))
-        sign, flipped = 1, [h, k]
-        for place in (0, 1):
-            if flipped[place].could_extract_minus_sign():
-                flipped[place], sign = -flipped[place], -sign
+        signs = [-1 if shift.could_extract_minus_sign() else 1 for shift in (h, k)]
+        sign = signs[0] * signs[1]
         turned = sign * r
         if (h.is_zero or k.is_zero) and turned.could_extract_minus_sign():  # a centred variable may change its sign
             turned, sign = -turned, -sign
-        ordered = sorted(flipped, key=sp.default_sort_key)
+        ordered = sorted((signs[0] * h, signs[1] * k), key=sp.default_sort_key)
         if (*ordered, turned) != (h, k, r):
             return sign * cls(*ordered, turned)
         return None
 
-    def fdiff(self, argindex: int = 1) -> sp.Expr:
-        """The density of a variable at its jump times the other's mean sign there; Plackett's identity for r."""
-        h, k, r = self.args
-        rest = 1 - r**2
-        if argindex == 3:
-            return 2 / (sp.pi * sp.sqrt(rest)) * sp.exp(-(h**2 - 2 * h * k * r + k**2) / (2 * rest))
-        if argindex == 2:
-            h, k = k, h
-        return sp.sqrt(2 / sp.pi) * sp.exp(-(h**2) / 2) * sp.erf((k - r * h) / sp.sqrt(2 * rest))
 
-
-class Q2(_SignAverage):
+class Q2(_OfPair):
     """``P(x > h, y > k)`` of standard normal x and y with correlation r: the upper tail of the bivariate normal law.
 
     ``4 Q2 = 1 - erf(h/sqrt(2)) - erf(k/sqrt(2)) + S2``, without the cancellation far out.
@@ -128,9 +139,8 @@ class Q2(_SignAverage):
         r: correlation, between -1 and 1.
     """
 
-    nargs = 3
-    _first_correlation = 2
     _enclosed = staticmethod(two_tails)
+    _jump, _beside = -1, staticmethod(lambda u: sp.erfc(u) / 2)
     meaning = "Q2(h, k, r): the probability of x > h and y > k, x and y standard normal with correlation r"
     tex = (
         r"$\mathrm{Q}_2(h, k, r)$ is the probability of $x > h$ and $y > k$, "
@@ -150,16 +160,6 @@ class Q2(_SignAverage):
         if sp.default_sort_key(k) < sp.default_sort_key(h):
             return cls(k, h, r)
         return None
-
-    def fdiff(self, argindex: int = 1) -> sp.Expr:
-        """The density of a variable at its threshold times the other's tail there; Plackett's identity for r."""
-        h, k, r = self.args
-        rest = 1 - r**2
-        if argindex == 3:
-            return sp.exp(-(h**2 - 2 * h * k * r + k**2) / (2 * rest)) / (2 * sp.pi * sp.sqrt(rest))
-        if argindex == 2:
-            h, k = k, h
-        return -sp.exp(-(h**2) / 2) * sp.erfc((k - r * h) / sp.sqrt(2 * rest)) / sp.sqrt(8 * sp.pi)
 
 
 class S4(_SignAverage):
@@ -189,11 +189,10 @@ class S4(_SignAverage):
 
     def fdiff(self, argindex: int = 1) -> sp.Expr:
         """Plackett: both variables at zero, and the signs of the others there."""
-        place = argindex - 1
-        polynomials = conditional_on_pair(self.args, place)
+        polynomials = conditional_on_pair(self.args, argindex - 1)
         covariance, one, other = (sp.Add(*coefficients) for coefficients in polynomials)  # their values at t = 1
         correlation = covariance / sp.sqrt(one * other)
-        return 4 / sp.pi**2 * sp.asin(correlation) / sp.sqrt(1 - self.args[place] ** 2)
+        return 4 / sp.pi**2 * sp.asin(correlation) / sp.sqrt(1 - self.args[argindex - 1] ** 2)
 
 
 class T4(_SignAverage):

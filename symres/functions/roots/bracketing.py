@@ -63,11 +63,7 @@ def float_values(expression: sp.Expr) -> Floats | None:
     except SymresError:
         return None
 
-    def values(kernels: Array) -> Array:
-        with np.errstate(all="ignore"):
-            return np.asarray(np.broadcast_to(compiled(kernels), kernels.shape), dtype=float)
-
-    return values
+    return lambda kernels: np.asarray(np.broadcast_to(compiled(kernels), kernels.shape), dtype=float)
 
 
 def scan(function: Function, floats: Floats | None = None) -> tuple[list[tuple[sp.Rational, arb | float]], str]:
@@ -111,11 +107,13 @@ def _trusted(function: Function, floats: Floats | None) -> dict[sp.Rational, flo
     clear = [True, *smooth.tolist(), True]
 
     def agrees(place: int) -> bool:
+        if not clear[place]:
+            return False
         try:
-            ball = clear[place] and _clear_value(function, _KERNELS[place], 0)[0]
-            return clear[place] and bool(abs(ball - values[place]) < _AGREE * abs(values[place]))
+            ball, _ = _clear_value(function, _KERNELS[place], 0)
         except SymresError:
             return False
+        return bool(abs(ball - values[place]) < _AGREE * abs(values[place]))
 
     def furthest(place: int) -> int:
         """The place next to an end of the grid up to which floats are right from the middle on; 0 for none."""
@@ -134,8 +132,8 @@ def _trusted(function: Function, floats: Floats | None) -> dict[sp.Rational, flo
     last = furthest(len(GRID)) if first else 0
     if not last:
         return {}
-    seen = range(first if first > 1 else 0, last + 1 if last < len(GRID) else len(_KERNELS))
-    return {_KERNELS[k]: float(values[k]) for k in seen if clear[k]}
+    right = range(first if first > 1 else 0, last + 1 if last < len(GRID) else len(_KERNELS))
+    return {_KERNELS[k]: float(values[k]) for k in right if clear[k]}
 
 
 @dataclass(frozen=True)
@@ -163,11 +161,11 @@ def zeros(function: Function, slope: Function, floats: Floats | None = None) -> 
     """
 
     scanned, stopped = scan(function, floats)
-    known = {k: value for k, value in scanned if isinstance(value, arb)}
+    balls = {k: value for k, value in scanned if isinstance(value, arb)}
 
     @cache  # neighbouring cells share an end
     def both(k: sp.Rational) -> tuple[arb, arb]:
-        return known[k] if k in known else value_with_sign(function, k), value_with_sign(slope, k)
+        return balls[k] if k in balls else value_with_sign(function, k), value_with_sign(slope, k)
 
     rows = [row for row in scanned if sign(row[1])]
     values = [value for _, value in rows]

@@ -104,21 +104,21 @@ class Root(ImplicitNumber):
     def _ball(self, arguments: list[arb], bits: int) -> arb:
         with mp.workprec(2 * bits + 2 * _START_BITS):
             left, right = self._tightest
-            known = int(-mp.log((right - left) / right, 2))
-            if known < bits:
-                left, right = self._tightest = _bracket(self.equation, (left + right) / 2, known, bits)
+            accuracy = int(-mp.log((right - left) / right, 2))
+            if accuracy < bits:
+                left, right = self._tightest = _bracket(self.equation, (left + right) / 2, accuracy, bits)
         with ctx.workprec(2 * bits + 2 * _START_BITS):
             return at_kappa(kappa, left, ctx.prec).union(at_kappa(kappa, right, ctx.prec))
 
 
-def _bracket(equation: sp.Expr, root: mp.mpf, known: int, bits: int) -> tuple[mp.mpf, mp.mpf]:
-    """Refine a root of which so many bits are known by secant steps, and enclose it by a proved change of sign.
+def _bracket(equation: sp.Expr, root: mp.mpf, accuracy: int, bits: int) -> tuple[mp.mpf, mp.mpf]:
+    """Refine a root from so many accurate bits by secant steps, and enclose it by a proved change of sign.
 
     First with the precision that a simple zero needs. Where that shows no change of sign, with the one of a double
     zero or of an equation that cancels.
     """
     for spare, tries in ((False, 1), (True, _TRIES)):
-        refined = _refined(equation, root, known, bits, spare)
+        refined = _refined(equation, root, accuracy, bits, spare)
         radius = refined * mp.mpf(2) ** -bits
         for _ in range(tries):
             ends = refined - radius, refined + radius
@@ -129,20 +129,20 @@ def _bracket(equation: sp.Expr, root: mp.mpf, known: int, bits: int) -> tuple[mp
     raise NoClosedForm(f"the root of {equation}", "no change of sign was found", "report a defect of symres")
 
 
-def _refined(equation: sp.Expr, root: mp.mpf, known: int, bits: int, spare: bool) -> mp.mpf:
+def _refined(equation: sp.Expr, root: mp.mpf, accuracy: int, bits: int, spare: bool) -> mp.mpf:
     """A root to some more than so many bits, if the precision is enough."""
-    while known < bits + 4:
-        # a secant over half of the known bits has nearly half as many more
-        step = root * mp.mpf(2) ** -(known // 2)
-        gained = min(3 * known // 2, bits + 8)
-        precision = 2 * known + 40 if spare else gained + _SPARE_BITS
+    while accuracy < bits + 4:
+        # a secant over half of the accurate bits has nearly half as many more
+        step = root * mp.mpf(2) ** -(accuracy // 2)
+        gained = min(3 * accuracy // 2, bits + 8)
+        precision = 2 * accuracy + 40 if spare else gained + _SPARE_BITS
         here, there = (at_kappa(equation, place, precision) for place in (root, root + step))
-        with ctx.workprec(4 * known + 80):
+        with ctx.workprec(4 * accuracy + 80):
             shift = (here / (there - here)).mid()
             if not shift.is_finite():
                 break
         root -= value_and_radius(shift)[0] * step
-        known = gained - 4
+        accuracy = gained - 4
     return root
 
 
@@ -156,8 +156,8 @@ def scanned_roots(function: sp.Expr, variable: sp.Symbol) -> tuple[list[Root], s
     except NoClosedForm:  # two zeros in one cell of the grid would be missed, nothing else
         slope = sp.nan
     value, rise = (partial(at_kappa, expression) for expression in (equation, slope))
-    found = zeros(value, rise, float_values(equation))
-    return [Root.between(equation, *ends) for ends in found.crossings], found.unseen
+    all_zeros = zeros(value, rise, float_values(equation))
+    return [Root.between(equation, *ends) for ends in all_zeros.crossings], all_zeros.unseen
 
 
 class SystemRoot(ImplicitNumber):
@@ -187,11 +187,11 @@ class SystemRoot(ImplicitNumber):
 
     def _ball(self, arguments: list[arb], bits: int) -> arb:
         with mp.workprec(bits + 20):
-            known, place = self._closest
-            if known < bits + 4:
-                place = solution_near(self.args[0], _BOUND, place, bits + 4)
-                self._closest = bits + 4, place
-            value = place[int(self.args[2])]
+            accuracy, solution = self._closest
+            if accuracy < bits + 4:
+                solution = solution_near(self.args[0], _BOUND, solution, bits + 4)
+                self._closest = bits + 4, solution
+            value = solution[int(self.args[2])]
             radius = abs(value) * mp.mpf(2) ** -bits
             ends = [enclose(K, {K: end}, bits + 20) for end in (value - radius, value + radius)]
         return ends[0].union(ends[1])

@@ -12,6 +12,7 @@ from symres.activations.piecewise import PiecewiseFunction, split, value_at
 from symres.activations.zeros import zeros
 from symres.core.errors import DeclarationError
 from symres.core.symbols import z
+from symres.functions.companions import Sigmoid, Softplus
 
 R = sp.Rational
 a = sp.Symbol("a", positive=True)
@@ -190,6 +191,9 @@ def test_numbers_of_astronomical_size_are_never_written_down():
         ((sp.exp(z) - 2) ** 2 - 1, [0, sp.log(3)]),
         (1 + sp.erf(z), []),
         (sp.erf(z - 1), [1]),
+        (sp.erfc(2 * z) - 3, []),
+        (Sigmoid(z) - sp.Rational(1, 4), [-sp.log(3)]),
+        (Softplus(z) - 1, [sp.log(sp.E - 1)]),
         (sp.exp(2 * z) - 3, [sp.log(3) / 2]),
         (sp.exp(z) + 1, []),
         (sp.log(1 + z**2) - sp.log(2), [-1, 1]),

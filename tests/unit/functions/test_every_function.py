@@ -5,6 +5,7 @@ from itertools import pairwise
 import mpmath as mp
 import pytest
 import sympy as sp
+from flint import arb
 
 from symres.codegen.scalar.spelling import SCALAR
 from symres.codegen.targets.jax.components import JAX
@@ -97,11 +98,21 @@ def test_it_is_printed(name, record):
     assert "Dummy" not in sp.latex(record.kind(U))
 
 
-@pytest.mark.parametrize("record", [r for r in RECORDS.values() if r.is_odd], ids=lambda record: record.kind.__name__)
-def test_odd_functions_are_odd(record):
-    for u in (sp.Rational(1, 7), sp.Rational(3, 5)):
-        left, right = (enclose(record.kind(U), {U: side * u}, 100) for side in (-1, 1))
-        assert (left + right).contains(0)
+@every_function
+def test_it_is_odd_if_its_values_are(name, record):
+    ends = [u for u in (sp.Rational(1, 7), sp.Rational(3, 5)) if float(record.domain.lo) < -u]
+    sums = [enclose(record.kind(U), {U: u}, 100) + enclose(record.kind(U), {U: -u}, 100) for u in ends]
+    assert record.is_odd == (sums != [] and all(total.contains(0) for total in sums))
+
+
+@every_function
+def test_its_inverse_gives_the_argument_back(name, record):
+    if record.inverse is None:
+        assert record.limits is None or name in ("erf", "erfc", "erfi")
+        return
+    for u in (u for u in places(record) if u < 10):
+        argument = enclose(record.inverse(U), {U: enclose(record.kind(U), {U: u}, 200)}, 200)
+        assert argument.overlaps(arb(u.p) / u.q) and argument.rad() < 1e-20
 
 
 def test_a_false_rule_is_seen():
