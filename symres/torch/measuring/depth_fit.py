@@ -15,8 +15,7 @@ from scipy import optimize, stats
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError
 from ...results.annotated_numbers import EstimatedNumber
-from .averaging import jackknife_error
-from .place_signals import PlaceSignals
+from .place_signals import PlaceSignals, jackknife_error
 
 # The sign of growth with depth: norms to the output and gradients of a chaotic network fall along the places.
 FITTED = {"apjn_forward": 1, "apjn_backward": -1, "gradient_norm": -1}
@@ -286,6 +285,6 @@ def _critical_fit(steps: np.ndarray, positions: np.ndarray, most: float) -> tupl
     fits = []
     for earlier in _EARLIER:
         columns = np.stack([np.diff(positions), -np.diff(np.log(positions + earlier))], axis=1)
-        found = optimize.lsq_linear(columns, steps, (-bounds, bounds), method="bvls")
-        fits.append((2 * float(found.cost), float(found.x[0])))
+        fit = optimize.lsq_linear(columns, steps, (-bounds, bounds), method="bvls")
+        fits.append((2 * float(fit.cost), float(fit.x[0])))
     return min(fits)

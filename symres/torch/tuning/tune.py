@@ -14,7 +14,7 @@ from torch import nn
 from ...core.errors import DeclarationError
 from ...core.progress import Progress, Steps, reported
 from ...core.scalars import Number, number, whole
-from ..models.arguments_of_models import CallArguments, Inputs
+from ..models.call_arguments import CallArguments, Inputs, tensors
 from ..models.choosing import ModuleChoice, choose_modules, dense_layers, residual_blocks
 from ..models.keeping import device_of, in_train_mode, kept, required_module, seeded
 from ..models.model_state import (
@@ -25,12 +25,10 @@ from ..models.model_state import (
     where_passes_differ,
     without_gradients,
 )
-from ..models.structures import tensors
 from .tuned_places import TunedPlace, layer_places, residual_places, sums_in
 from .tuning_loop import tuned_parts
 from .tuning_report import TuningReport
-from .tuning_samples import left_out_in_turn
-from .weight_conditions import TunedWeight, TuningPlan, TuningTarget
+from .weight_forms import TunedWeight, TuningPlan, TuningTarget, left_out_in_turn
 
 _Choice = TypeVar("_Choice", bound=Enum)
 
@@ -66,9 +64,7 @@ def tune_(
       of the block per neuron, J_RR that of the branch and J_R1 the trace of the branch's Jacobian per neuron;
     - target "apjn": the APJN from the first block to each later one, ``(1/n) |u|^2`` averaged over perturbations u that
       enter the first block with entries +-1: (B.45) with u in the place of z. In a stack of blocks whose Jacobians are
-      independent it is what "gradient" keeps; ReLU behind the sum, for one, makes them dependent;
-    - target "both": "size" and "gradient", for gamma and xi. On a Gaussian stream ``G_Rz = G_zz J_R1`` (Stein), which
-      leaves only a branch of weight 0, unless ``G_RR = G_zz J_RR``; a block without a solution is refused by name.
+      independent it is what "gradient" keeps; ReLU behind the sum, for one, makes them dependent.
 
     The first keeps kernels and says nothing about gradients, the second keeps gradients and says nothing about
     kernels; the report tells for each block what became of either. At gamma = 1 and growth = 1 only a branch of weight
@@ -77,7 +73,7 @@ def tune_(
     A module that is chosen may be a whole block, or one of several branches that a block adds to its stream one after
     the other ("h.*.mlp"). Layers without skip connections are rescaled instead where the model has no residual blocks
     or ``layers`` are given: their weights get the factor that makes chi from the layer before 1 ("gradient"), or the
-    kernel what is asked for ("size"), or their weights get the first and their biases the second one ("both").
+    kernel what is asked for ("size").
 
     Args:
         model: is changed in place; nothing is changed if anything fails.
@@ -85,14 +81,15 @@ def tune_(
         blocks: residual blocks or branches: types, patterns of names, or a function (see ``choose_modules``); None: the
             repeated modules of containers that have a skip connection.
         layers: dense or convolutional layers to be rescaled, chosen likewise, instead of blocks.
-        target: "size", "gradient", "apjn" or "both".
+        target: "size", "gradient" or "apjn". "both" is deprecated, and means "gradient": on a Gaussian stream
+            ``G_Rz = G_zz J_R1`` (Stein), so that only a branch of weight 0 keeps both.
         unknown: "xi" or "gamma": the weight that is solved for, the other one being given. Of blocks only.
         gamma: the weight of the stream where xi is solved for; None: as it is.
         xi: the weight of the branch, relative to the branch as it is, where gamma is solved for; None: 1.
         growth: the factor by which the kernel ("size"), or the squared gradient, may grow over all blocks or layers
             together, the same in each; 1 keeps it.
-        kernel: of layers: what "size" and "both" give to each layer, and "gradient" to the first one; None: the kernel
-            of the first layer as it is.
+        kernel: of layers: what "size" gives to each layer, and "gradient" to the first one; None: the kernel of the
+            first layer as it is.
         branch_weight: the name, in a block, of what scales its branch: a layer (its weight and bias) or an attribute
             ("xi", "layer_scale.gamma"). None: the last module whose parameters scale the branch exactly, as a run on
             halved parameters shows; the last layer, or the normalisation behind it.
@@ -116,6 +113,7 @@ def tune_(
 
     Warns:
         UserWarning: what is to be known about the model in this mode.
+        FutureWarning: the target "both" was asked for.
 
     Source:
         PDLT B.4, (B.38) to (B.45); chi: Doshi et al. (3) for one block.
@@ -137,6 +135,10 @@ def tune_(
         (2.0, 1.0)
     """
     required_module(model)
+    if target == "both":
+        notice = "target='both' is deprecated: gradients are kept, and the report says what becomes of kernels"
+        warnings.warn(notice, FutureWarning, stacklevel=2)
+        target = TuningTarget.GRADIENT.value
     plan = TuningPlan(
         target=_choice(TuningTarget, target, "target"),
         unknown=_choice(TunedWeight, unknown, "unknown"),
@@ -152,7 +154,7 @@ def tune_(
         steps=Steps(),
     )
     for name, weight in (("gamma", plan.gamma), ("xi", plan.xi)):
-        if weight is not None and (plan.target is TuningTarget.BOTH or name == unknown):
+        if weight is not None and name == unknown:
             asked = f"{name} = {weight:g}"
             raise DeclarationError(asked, "it is solved for", "leave it out, or choose another unknown")
     if blocks is not None and layers is not None:
@@ -164,7 +166,7 @@ def tune_(
     with (
         reported(progress, "tuning") as plan.steps.report,
         seeded(plan.seed, device),
-        kept(model, train=train, dtype=None, device=None),
+        kept(model, train=train),
         _gradients_named(model, arguments),
     ):
         places, left_out = _places(model, blocks, layers, arguments, plan)

@@ -14,10 +14,9 @@ from torch.autograd.graph import Node
 from torch.overrides import TorchFunctionMode
 
 from ...core.errors import DeclarationError
-from ..models.arguments_of_models import CallArguments
+from ..models.call_arguments import CallArguments, first_tensor
+from ..models.keeping import passing
 from ..models.observing import hooked
-from ..models.structures import first_tensor
-from ..models.wording import passing
 from ..probing.network_passes import plain_attention
 
 _SUMS = {torch.add, torch.Tensor.add, torch.Tensor.__add__, torch.Tensor.__radd__}
@@ -215,6 +214,7 @@ def residual_places(
 def _recorded(
     model: nn.Module, modules: Mapping[str, nn.Module], arguments: CallArguments
 ) -> tuple[dict[str, list[_Call]], list[_Sum]]:
+    """The calls of the modules in one pass, and all its sums, with their nodes of the graph."""
     sums: list[_Sum] = []
     calls: dict[str, list[_Call]] = {}
     entered: dict[str, tuple[torch.Tensor, Node | None, int]] = {}
@@ -240,6 +240,7 @@ def _recorded(
 
 
 def _place(name: str, module: nn.Module, call: _Call, sums: list[_Sum]) -> TunedPlace:
+    """What a module is, by the sums inside of it and by those behind it."""
     if any(_is_stream(sums[number], term, call) for number in call.inside for term in (0, 1)):
         return TunedPlace(name, module, PlaceKind.BLOCK, has_skip=True)
     for number in range(call.inside.stop, len(sums)):

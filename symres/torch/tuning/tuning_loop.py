@@ -11,29 +11,33 @@ from torch import nn
 
 from ...core.errors import DeclarationError
 from ...results.annotated_numbers import EstimatedNumber
-from ..measuring.averaging import average
-from ..models.arguments_of_models import CallArguments
+from ..measuring.place_signals import average
+from ..models.call_arguments import CallArguments
 from ..probing.network_passes import counts_inputs
 from .scalable_weights import PlaceChange, ScalableWeights, branch_weight_of, skip_of, verify_skip
 from .tuned_places import PlaceKind, TunedPlace
 from .tuning_passes import NonFinitePlace, Visit, pass_over_places
 from .tuning_report import TunedBlock, TunedLayer, TunedPart
-from .tuning_samples import (
-    NOT_MEASURED,
+from .weight_forms import (
     Directions,
     Perturbations,
     PlaceSample,
+    TunedWeight,
+    TuningPlan,
+    TuningTarget,
     WeightForm,
     at_least,
+    block_weights,
     drawn_signs,
     jacobian_samples,
+    layer_factor,
     left_out_in_turn,
     numbers_with_batch_errors,
 )
-from .weight_conditions import TunedWeight, TuningPlan, TuningTarget, block_weights, layer_weights
 
 _AGREEMENT = 0.05  # times the square root of the unit of rounding: what was predicted against what is measured
 _LEAST_AGREEMENT = 1e-6  # in double precision: sums of many terms round too
+_COLUMNS = {TuningTarget.SIZE: "growth", TuningTarget.GRADIENT: "chi", TuningTarget.APJN: "apjn"}  # of the report
 _TUNING_PROBES = 4  # times as many as of a measurement: a tuned number should scatter less than what checks it
 
 
@@ -101,8 +105,8 @@ class _TuningLoop:
         if plan.wrap and branch is not None:
             reason = "it is a branch: the sum is outside of it"
             raise DeclarationError(f"wrap=True for {branch}", reason, "choose whole blocks")
-        moves = plan.target is TuningTarget.BOTH or plan.unknown is TunedWeight.GAMMA
-        moves = moves or (plan.gamma is not None and plan.gamma != self._skips[first.name][1])
+        moves = plan.gamma is not None and plan.gamma != self._skips[first.name][1]
+        moves = moves or plan.unknown is TunedWeight.GAMMA
         if moves and not plan.wrap and plan.skip_weight is None:
             raise DeclarationError(
                 f"changing the weight of the skip connection of {first.name}",
@@ -124,10 +128,14 @@ class _TuningLoop:
             gamma, xi = self._present_weights(place, phase)
             skip = self._skips[place.name][1] if self._plan.wrap else gamma
             z, R = _checked_parts(visit, skip, arguments.size)
-            kernel = WeightForm.of_tensors(z, R, arguments.size)
-            chi = _chi(visit, z, R, arguments.size, directions[len(samples)], previous=next(reversed(samples), ""))
-            apjn = NOT_MEASURED if perturbations is None else perturbations.sample(visit, R)
-            samples[place.name] = PlaceSample(kernel, chi, apjn, place.kind is not PlaceKind.LAYER)
+            forms = {TuningTarget.SIZE: WeightForm.of_tensors(z, R, arguments.size)}
+            previous = next(reversed(samples), "")
+            if place.kind is not PlaceKind.LAYER or visit.last is not None:  # nothing is before the first layer
+                chi = _chi(visit, z, R, arguments.size, directions[len(samples)], previous)
+                forms[TuningTarget.GRADIENT] = chi
+            if perturbations is not None:
+                forms[TuningTarget.APJN] = perturbations.sample(visit, R)
+            samples[place.name] = PlaceSample(forms, place.kind is not PlaceKind.LAYER)
             if phase is TuningPhase.TUNING:
                 self.changes[place.name] = change = self._solved(visit, samples[place.name], skip)
                 change.scale()
@@ -156,15 +164,11 @@ class _TuningLoop:
         """Which weights a place gets, and what has to be multiplied for them."""
         place, plan = visit.place, self._plan
         if place.kind is PlaceKind.LAYER:
-            if self._kernel is None and plan.target is not TuningTarget.GRADIENT:
-                self._kernel = float(sample.kernel.average(1, 1))
-            gamma, xi = layer_weights(place, sample, plan, self._kernel, self._factor)
-            factors = {"weight": float(xi), "bias": float(gamma)}
-            entries = {
-                name: ((place.module, name),) for name in factors if place.module._parameters.get(name) is not None
-            }
-            scaled = [(ScalableWeights(name, entry), factors[name]) for name, entry in entries.items()]
-            return PlaceChange(place, gamma, xi, tuple(scaled))
+            if self._kernel is None and plan.target is TuningTarget.SIZE:
+                self._kernel = float(sample.forms[plan.target].average(1, 1))
+            xi = layer_factor(place, sample, plan.target, self._kernel, self._factor)
+            weight = ScalableWeights("weight", ((place.module, "weight"),))
+            return PlaceChange(place, EstimatedNumber(1.0, 0.0), xi, ((weight, float(xi)),))
         gamma, xi = block_weights(place, sample, plan, skip if plan.gamma is None else plan.gamma, self._factor)
         if plan.wrap:
             return PlaceChange(place, gamma, xi, ())
@@ -181,34 +185,38 @@ class _TuningLoop:
         old, _ = numbers_with_batch_errors(before, *self._present_weights(change.place, TuningPhase.BEFORE))
         new, errors = numbers_with_batch_errors(after, *self._present_weights(change.place, TuningPhase.AFTER))
         promised = tuning.numbers(float(change.gamma), float(change.xi))
-        error = {TuningTarget.SIZE: errors[0], TuningTarget.APJN: errors[2]}.get(target, errors[1])
-        alone = promised[0 if target is TuningTarget.SIZE else 1].error  # that of APJN counts the blocks before, too
-        wider = error / alone if error > alone > 0 else 1.0
+        # alone: without the batch; the error of APJN counts the blocks before, too
+        alone = promised[TuningTarget.SIZE if target is TuningTarget.SIZE else TuningTarget.GRADIENT].error
+        wider = errors[target] / alone if errors[target] > alone > 0 else 1.0
         gamma, xi = (EstimatedNumber(float(w), w.error * wider) for w in (change.gamma, change.xi))
-        chi_tuned = at_least(promised[1], errors[1])
+        kernels, chis = (
+            [numbers[kept] for numbers in (old, new, promised)] for kept in (TuningTarget.SIZE, TuningTarget.GRADIENT)
+        )
+        chi_tuned = at_least(chis[2], errors[TuningTarget.GRADIENT])
         if change.place.kind is PlaceKind.LAYER:
-            return TunedLayer(name, xi, gamma, old[0], new[0], old[1], new[1], chi_tuned)
-        self._check_promise(change.place, float(new[0]), float(promised[0]))
+            return TunedLayer(name, xi, gamma, kernels[0], kernels[1], chis[0], chis[1], chi_tuned)
+        self._check_promise(change.place, float(kernels[1]), float(kernels[2]))
+        kernel, chi = (tuning.forms[kept] for kept in (TuningTarget.SIZE, TuningTarget.GRADIENT))
+        moments = {
+            "G_zz": kernel.first,
+            "G_RR": kernel.second,
+            "G_Rz": kernel.both,
+            "J_RR": chi.second,
+            "J_R1": chi.both,
+        }
+        measured = {symbol: average(values[None]) for symbol, values in moments.items()}
+        for when, numbers in (("before", old), ("after", new)):
+            measured |= {f"{_COLUMNS[kept]}_{when}": number for kept, number in numbers.items()}
         return TunedBlock(
             name=name,
             kind=change.place.kind.value,
             gamma=gamma,
             xi=xi,
             scaled=change.label,
-            G_zz=average(tuning.kernel.first[None]),
-            G_RR=average(tuning.kernel.second[None]),
-            G_Rz=average(tuning.kernel.both[None]),
-            J_RR=average(tuning.chi.second[None]),
-            J_R1=average(tuning.chi.both[None]),
-            kernel_before=float(before[0].kernel.first.mean()) * float(old[0]),
-            kernel_after=float(after[0].kernel.first.mean()) * float(new[0]),
-            growth_before=old[0],
-            growth_after=new[0],
-            chi_before=old[1],
-            chi_after=new[1],
-            apjn_before=old[2],
-            apjn_after=new[2],
+            kernel_before=float(before[0].forms[TuningTarget.SIZE].first.mean()) * float(kernels[0]),
+            kernel_after=float(after[0].forms[TuningTarget.SIZE].first.mean()) * float(kernels[1]),
             chi_tuned=chi_tuned,
+            **measured,
         )
 
     def _check_promise(self, place: TunedPlace, grown: float, promised: float) -> None:
@@ -265,8 +273,7 @@ def _chi(
     """The squared norm of the Jacobian: of a block, or of a layer from what the layer before gives."""
     place, result = visit.place, visit.result
     if place.kind is PlaceKind.LAYER:
-        if visit.last is None:
-            return NOT_MEASURED
+        assert visit.last is not None
         norms, _ = jacobian_samples(visit.last, result, size, directions)
         if not norms.any():
             reason = f"its output does not depend on that of {previous}, which is called before it"

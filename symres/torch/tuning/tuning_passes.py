@@ -10,10 +10,9 @@ import torch
 from torch import nn
 
 from ...core.errors import DeclarationError
-from ..models.arguments_of_models import CallArguments
+from ..models.call_arguments import CallArguments, first_tensor, with_first_tensor
 from ..models.model_state import first_nonfinite
 from ..models.observing import hooked
-from ..models.structures import first_tensor, with_first_tensor
 from .tuned_places import Additions, PlaceKind, TunedPlace, run_with_gradients
 
 
@@ -132,6 +131,7 @@ class _Watch:
         return self._acted(Visit(place, stream, branch, again, raw, stream, self._last))
 
     def _acted(self, visit: Visit) -> torch.Tensor:
+        """Let the action see a place, once in a pass; what it returns begins a graph of its own."""
         if visit.place.name in self.done:
             raise DeclarationError(
                 visit.place.asked, "it is called several times in a pass", "choose layers called once"

@@ -82,7 +82,7 @@ class TunedLayer:
     Args:
         name: of the module.
         weight_factor: by which its weight was multiplied.
-        bias_factor: its bias.
+        bias_factor: its bias: 1.
         kernel_before: of its output.
         kernel_after: likewise.
         chi_before: squared norm of the Jacobian from the output of the layer before to its own, per neuron of its own;
@@ -110,12 +110,7 @@ class TunedLayer:
         )
 
 
-_KEPT = {
-    "size": "kernels",
-    "gradient": "gradients",
-    "apjn": "Jacobian norms from the first block",
-    "both": "kernels and gradients",
-}
+_KEPT = {"size": "kernels", "gradient": "gradients", "apjn": "Jacobian norms from the first block"}
 TunedPart: TypeAlias = TunedBlock | TunedLayer
 
 
@@ -125,7 +120,7 @@ class TuningReport(Shown):
 
     Args:
         parts: blocks, or layers, in the order of execution.
-        target: "size", "gradient", "apjn" or "both".
+        target: "size", "gradient" or "apjn".
         applied: whether the model was changed; not in a dry run.
         model: the model; another object only where it was a single block that was wrapped.
         inputs: how many inputs.

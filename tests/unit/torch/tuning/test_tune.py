@@ -96,20 +96,12 @@ def test_the_condition_of_kernels_is_solved_by_tune_block():
         assert float(model(z).square().mean() / z.square().mean()) == pytest.approx(1, rel=1e-10)
 
 
-def test_both_conditions_have_the_solution_of_moments():
-    # R = -z^3 on a stream that is not Gaussian: b - d = E z^2 z^2/E z^2 - 3 E z^2 with the sign of -R
-    z = torch.rand(50, 400, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 2 - 1
-    two, four, six = (float((z**k).mean()) for k in (2, 4, 6))
-    a, b, c, d = six / two, -four / two, 9 * four, -3 * two
-    ratio = 2 * (d - b) / (a - c)
-    gamma = (1 + 2 * b * ratio + a * ratio**2) ** -0.5
-    model = nn.Sequential(Weighted(lambda u: -(u**3)))
-    (part,) = tuned(model, z, "0", target="both", **WEIGHTS).parts
-    assert (part.gamma, part.xi) == pytest.approx((gamma, ratio * gamma), rel=1e-10)
-    assert (part.growth_after, part.chi_after) == pytest.approx((1, 1), rel=1e-10)
-    # by Stein's lemma, G_Rz = G_zz J_R1 on a Gaussian stream: only a branch of weight 0 is left
-    with pytest.raises(DeclarationError, match="no positive weights"):
-        tuned(nn.Sequential(Weighted(lambda u: -(u**3))), normal(50, 400), "0", target="both", **WEIGHTS)
+def test_both_conditions_at_once_are_deprecated_and_mean_gradients():
+    models = [nn.Sequential(Weighted(lambda z: 2 * z)) for _ in range(2)]
+    with pytest.warns(FutureWarning, match="target='both' is deprecated"):
+        old = tuned(models[0], normal(4, 5), "0", target="both", gamma=0.6, **WEIGHTS)
+    new = tuned(models[1], normal(4, 5), "0", gamma=0.6, **WEIGHTS)
+    assert (old.target, old.parts[0].xi) == ("gradient", new.parts[0].xi)
 
 
 @pytest.mark.parametrize("target", ["size", "gradient", "apjn"])

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 import symres.torch as st
-from symres.torch.tuning.tuning_samples import drawn_signs, left_out_in_turn
+from symres.torch.tuning.weight_forms import drawn_signs, left_out_in_turn
 from tests.oracles.torch_blocks import ConvBlock
 
 
