@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import torch
 from torch import nn
@@ -21,7 +20,7 @@ from ..models.choosing import some_of
 from ..models.keeping import drawn_seed, required_module
 from ..models.model_state import active_dropout, without_gradients
 from ..probing.adam_step import LARGE, adam_changes, caution
-from ..tracing.recording import MeanDropout, inputs_or_guess, record_run, recorded, with_widest_run
+from ..tracing.recording import MeanDropout, inputs_or_guess, record_run, recorded, widest_run
 from ..tracing.run_record import DROPOUTS, RunRecord, StreamStep, stream_steps
 from .advised_kinds import TARGETS, Adviser
 from .branch_ends import branch_ends, norm_parameters, without_factors
@@ -192,17 +191,11 @@ class _Initialisation:
         """What is to be done, and the new tensors."""
         attempt: Attempt | InitReport = Attempt()
         while isinstance(attempt, Attempt):
-            filled = partial(self._attempted, attempt=attempt)
-            attempt, tensors = with_widest_run(self.model, arguments, self.seed, filled, self.dropout.applied)
+            with widest_run(self.model, arguments, self.seed, self.dropout.applied) as (copies, before):
+                attempt = self._filled(copies, before, attempt)
+                tensors = {name: parameter.detach().clone() for name, parameter in self.model.named_parameters()}
         left = {setting.name for setting in attempt.left}
         return attempt, {name: tensor for name, tensor in tensors.items() if name not in left}
-
-    def _attempted(
-        self, arguments: CallArguments, before: RunRecord, attempt: Attempt
-    ) -> tuple[InitReport | Attempt, dict[str, torch.Tensor]]:
-        """As ``_filled``, and the new tensors."""
-        outcome = self._filled(arguments, before, attempt)
-        return outcome, {name: parameter.detach().clone() for name, parameter in self.model.named_parameters()}
 
     def _filled(self, arguments: CallArguments, before: RunRecord, attempt: Attempt) -> InitReport | Attempt:
         """Fill the weights of the model, and say what was done, or what is to be attempted instead.

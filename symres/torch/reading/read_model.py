@@ -21,7 +21,7 @@ from ..equations.layering import StretchReading, read_stretches
 from ..models.call_arguments import CallArguments, Inputs
 from ..models.choosing import block_finder, enclosing_module
 from ..models.keeping import on_one_line, required_module
-from ..tracing.recording import inputs_or_guess, with_widest_run
+from ..tracing.recording import inputs_or_guess, widest_run
 from ..tracing.run_record import ModuleCall, RunRecord, stream_steps
 from .model_reading import Reading
 from .read_block import DenseNumbers, ReadBlock, StretchPlaces, common_name, layer_value
@@ -74,9 +74,9 @@ def read(model: nn.Module, inputs: Inputs | None = None, *, check: bool = True, 
 
 def reading_of_run(model: nn.Module, arguments: CallArguments, check: bool, seed: int) -> Reading:
     """As ``read``, of all inputs."""
-
-    def read_run(copies: CallArguments, record: RunRecord) -> Reading:
-        steps = stream_steps(record, record.required_output(type(model).__name__))
+    label = type(model).__name__
+    with widest_run(model, arguments, seed) as (_, record):
+        steps = stream_steps(record, record.required_output(label))
         stretches = read_stretches(record, steps, block_finder(model))
         generator = torch.Generator().manual_seed(seed) if check else None
         groups: dict[tuple[Any, ...], list[StretchReading]] = {}  # equal stretches together
@@ -87,9 +87,7 @@ def reading_of_run(model: nn.Module, arguments: CallArguments, check: bool, seed
             group.append(stretch)
         blocks = tuple(_block(record, group, generator) for group in groups.values())
         shared, notes = shared_weights(record, [stretch for stretch in stretches if stretch.layer is not None])
-        return Reading(type(model).__name__, blocks, tuple(order), notes, shared)
-
-    return with_widest_run(model, arguments, seed, read_run)
+        return Reading(label, blocks, tuple(order), notes, shared)
 
 
 def _kind_of(stretch: StretchReading) -> tuple[Any, ...]:

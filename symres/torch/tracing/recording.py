@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import nn
@@ -28,7 +28,6 @@ from ..models.observing import hooked
 from .run_record import PRODUCTS, ComputedWeight, ModuleCall, RecordedCall, RunRecord, StreamValue
 
 _WIDE = (torch.float64, None)  # the numbers in which a model is run; some operations have no float64
-Result = TypeVar("Result")
 _DROPOUTS = (functional.dropout, functional.dropout1d, functional.dropout2d, functional.dropout3d)
 # operations that turn values into Python numbers
 _READS = frozenset(
@@ -305,26 +304,25 @@ def recorded(
     return arguments, record
 
 
-def with_widest_run(
+@contextmanager
+def widest_run(
     model: nn.Module,
     arguments: CallArguments,
     seed: int,
-    use: Callable[[CallArguments, RunRecord], Result],
     inside: Callable[[], AbstractContextManager[None]] = nullcontext,
-) -> Result:
-    """What is made of a run in eval mode, in float64 where all operations have it, else in the model's own numbers.
+) -> Iterator[tuple[CallArguments, RunRecord]]:
+    """A run in eval mode, in float64 where all operations have it, else in the model's own numbers; as ``recorded``.
 
-    The model works on copies of its weights meanwhile, and random numbers come from the seed.
+    The model works on copies of its weights as long as the context lasts, and random numbers come from the seed.
 
     Args:
         model: the model.
         arguments: of the call.
         seed: of whatever draws random numbers.
-        use: of the arguments and the record, as ``recorded`` gives them.
         inside: makes what lasts while it is recorded.
 
     Raises:
-        DeclarationError: as ``recorded``, and whatever ``use`` raises.
+        DeclarationError: as ``recorded``.
     """
     for dtype in _WIDE:
         with seeded(seed), kept(model, train=False, dtype=dtype):
@@ -333,7 +331,8 @@ def with_widest_run(
             except DeclarationError as error:
                 failure = error
                 continue
-            return use(*run)
+            yield run
+            return
     raise failure
 
 

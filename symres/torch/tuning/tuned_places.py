@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import nn
@@ -48,23 +48,20 @@ class Additions(TorchFunctionMode):
         args: tuple[object, ...] = (),
         kwargs: Mapping[str, object] | None = None,
     ) -> object:
-        if not self.is_paused and not kwargs and len(args) == 2 and (func in _SUMS or func in _IN_PLACE):
-            left, right = args
-            if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor) and _alike(left, right):
-                number, self._count = self._count, self._count + 1
-                new = self._action(number, left, right)
-                if new is None:
-                    return func(*args)
-                if func in _SUMS:
-                    return new
-                left.data = new.detach()  # whoever holds the left term sees the sum
-                return left
-        return func(*args, **(kwargs or {}))
-
-
-def _alike(left: torch.Tensor, right: torch.Tensor) -> bool:
-    has_parameter = isinstance(left, nn.Parameter) or isinstance(right, nn.Parameter)
-    return left.is_floating_point() and right.is_floating_point() and left.shape == right.shape and not has_parameter
+        terms = [term for term in args if isinstance(term, torch.Tensor) and term.is_floating_point()]
+        is_sum = len(args) == len(terms) == 2 and not kwargs and (func in _SUMS or func in _IN_PLACE)
+        has_parameter = any(isinstance(term, nn.Parameter) for term in terms)
+        if self.is_paused or not is_sum or has_parameter or terms[0].shape != terms[1].shape:
+            return func(*args, **(kwargs or {}))
+        left, right = terms
+        number, self._count = self._count, self._count + 1
+        new = self._action(number, left, right)
+        if new is None:
+            return func(left, right)
+        if func in _SUMS:
+            return new
+        left.data = new.detach()  # whoever holds the left term sees the sum
+        return left
 
 
 def run_with_gradients(model: nn.Module, arguments: CallArguments, additions: Additions) -> None:
@@ -128,19 +125,20 @@ class TunedPlace:
         return f"the {'rescaling' if self.kind is PlaceKind.LAYER else 'tuning'} of {self.name}"
 
 
-@dataclass(frozen=True)
-class _Sum:
-    terms: tuple[torch.Tensor, torch.Tensor]
-    nodes: tuple[Node | None, Node | None]
+class _Term(NamedTuple):
+    """A tensor that is added to another one, with the node of the graph that made it."""
+
+    tensor: torch.Tensor
+    node: Node | None
 
 
-@dataclass(frozen=True)
-class _Call:
-    stream: torch.Tensor
-    stream_node: Node | None
+class _Call(NamedTuple):
+    """One call of a module: what enters it, the node of what leaves it, both shapes, the sums inside by number."""
+
+    stream: _Term
     output_node: Node | None
     shapes: tuple[torch.Size, torch.Size]
-    inside: range  # numbers of the sums inside of the module
+    inside: range
 
 
 def layer_places(model: nn.Module, layers: Mapping[str, nn.Module]) -> tuple[TunedPlace, ...]:
@@ -213,38 +211,39 @@ def residual_places(
 
 def _recorded(
     model: nn.Module, modules: Mapping[str, nn.Module], arguments: CallArguments
-) -> tuple[dict[str, list[_Call]], list[_Sum]]:
+) -> tuple[dict[str, list[_Call]], list[tuple[_Term, _Term]]]:
     """The calls of the modules in one pass, and all its sums, with their nodes of the graph."""
-    sums: list[_Sum] = []
+    sums: list[tuple[_Term, _Term]] = []
     calls: dict[str, list[_Call]] = {}
-    entered: dict[str, tuple[torch.Tensor, Node | None, int]] = {}
+    entered: dict[str, tuple[_Term, int]] = {}
 
     def summed(number: int, left: torch.Tensor, right: torch.Tensor) -> None:
-        sums.append(_Sum((left, right), (left.grad_fn, right.grad_fn)))
+        sums.append((_Term(left, left.grad_fn), _Term(right, right.grad_fn)))
 
     def entering(name: str, module: nn.Module, args: object, kwargs: object) -> None:
         stream = first_tensor((args, kwargs))
         if stream is not None:
-            entered[name] = stream, stream.grad_fn, len(sums)
+            entered[name] = _Term(stream, stream.grad_fn), len(sums)
 
     def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> None:
         tensor = first_tensor(output)
         if tensor is not None and name in entered:
-            stream, node, first = entered[name]
-            call = _Call(stream, node, tensor.grad_fn, (stream.shape, tensor.shape), range(first, len(sums)))
-            calls.setdefault(name, []).append(call)
+            stream, first = entered[name]
+            shapes = stream.tensor.shape, tensor.shape
+            calls.setdefault(name, []).append(_Call(stream, tensor.grad_fn, shapes, range(first, len(sums))))
 
     with hooked(modules, entering, leaving):
         run_with_gradients(model, arguments, Additions(summed))
     return calls, sums
 
 
-def _place(name: str, module: nn.Module, call: _Call, sums: list[_Sum]) -> TunedPlace:
+def _place(name: str, module: nn.Module, call: _Call, sums: list[tuple[_Term, _Term]]) -> TunedPlace:
     """What a module is, by the sums inside of it and by those behind it."""
-    if any(_is_stream(sums[number], term, call) for number in call.inside for term in (0, 1)):
+    pairs = [pair for number in call.inside for pair in (sums[number], sums[number][::-1])]
+    if any(_is_stream(term, other, call.stream) for term, other in pairs):
         return TunedPlace(name, module, PlaceKind.BLOCK, has_skip=True)
     for number in range(call.inside.stop, len(sums)):
-        nodes = sums[number].nodes
+        nodes = [term.node for term in sums[number]]
         depends = [_depends(node, call.output_node) for node in nodes]
         if all(depends):
             break
@@ -255,14 +254,14 @@ def _place(name: str, module: nn.Module, call: _Call, sums: list[_Sum]) -> Tuned
     return TunedPlace(name, module, PlaceKind.BLOCK)
 
 
-def _is_stream(inner: _Sum, term: int, call: _Call) -> bool:
+def _is_stream(term: _Term, other: _Term, stream: _Term) -> bool:
     """Whether a term of a sum is the stream, or two operations away from it (a copy, times a weight), and the other one
     depends on the stream too."""
-    near, reached = inner.terms[term] is call.stream, [inner.nodes[term]]
+    near, reached = term.tensor is stream.tensor, [term.node]
     for _ in range(2):
         reached = [before for node in reached if node is not None for before, _ in node.next_functions]
-        near = near or any(node is call.stream_node for node in reached)
-    return near and _depends(inner.nodes[1 - term], call.stream_node)
+        near = near or any(node is stream.node for node in reached)
+    return near and _depends(other.node, stream.node)
 
 
 def _depends(node: Node | None, on: Node | None) -> bool:

@@ -127,9 +127,9 @@ class PlaceSample:
     """What is measured at a place, with R as it is.
 
     Args:
-        forms: of "size" the mean squares and products G_zz, G_Rz, G_RR; of "gradient" the squared norm of the Jacobian,
-            with J_R1 and J_RR, of a layer that from the place before, which the first one has not; of "apjn", if it is
-            the target, the mean squares of perturbations that enter the first place with entries +-1.
+        forms: for "size" the mean squares and products G_zz, G_Rz, G_RR; for "gradient" the squared norm of the
+            Jacobian, with J_R1 and J_RR (of a layer: from the layer before, so that the first layer has none); for
+            "apjn", if it is the target, the mean squares of perturbations that enter the first place with entries +-1.
         has_stream: whether z is the stream, whose kernel is compared with that behind the place.
     """
 
