@@ -24,7 +24,7 @@ from .staging import places, staged
 if TYPE_CHECKING:
     from ..torch import Measurement
     from ..torch.gains.gain_number import Gain
-    from ..torch.models.arguments_of_models import Inputs
+    from ..torch.models.call_arguments import Inputs
 
 _LONGEST = 200  # characters of somebody else's message
 

@@ -97,16 +97,16 @@ def conversion(what: object) -> Conversion:
     columns = max([_COLUMNS, *(t.numel() for t in tensors.values())])
     recording = Recording(label, {t.data_ptr(): name for name, t in tensors.items()})
     formula = _run(module, columns, recording)
-    found = _declared(formula.subs(recording.cut.on, 0), what, label)
+    read_formula = _declared(formula.subs(recording.cut.on, 0), what, label)
     as_computed = split(formula.subs(recording.cut.on, 1))
     places = [float(number) for number in dict.fromkeys(recording.constants)]
     try:
         require_agreement(label, module, as_computed, places, recording.precision, columns)
     except RuntimeError as error:  # of PyTorch
         raise _failed(label, "it fails on numbers in float64", error) from error
-    known = known_formula(found, recording.constants)
+    catalogued = known_formula(read_formula, recording.constants)
     resolution = max(_ROUNDINGS * recording.precision, _CUTS * recording.cut.size)
-    return Conversion(known or found, module, columns, resolution)
+    return Conversion(catalogued or read_formula, module, columns, resolution)
 
 
 def _prepared(what: PointwiseModule, label: str) -> tuple[Pointwise, dict[str, torch.Tensor]]:
@@ -168,10 +168,11 @@ def _label(what: object) -> str:
     return text if 0 < len(text) <= _LONGEST else type(what).__name__[:_LONGEST]
 
 
-def _failed(label: str, found: str, error: Exception) -> DeclarationError:
+def _failed(label: str, problem: str, error: Exception) -> DeclarationError:
     reason = " ".join(str(error).split()) or type(error).__name__
     shown = reason if len(reason) <= 160 else f"{reason[:157]}..."
-    return DeclarationError(f"the activation {label}", f"{found} ({shown})", "pass a pointwise function of one tensor")
+    remedy = "pass a pointwise function of one tensor"
+    return DeclarationError(f"the activation {label}", f"{problem} ({shown})", remedy)
 
 
 def known_formula(phi: Activation, numbers: Iterable[sp.Expr]) -> Activation | None:
@@ -189,23 +190,23 @@ def known_formula(phi: Activation, numbers: Iterable[sp.Expr]) -> Activation | N
         written = sorted(phi.expr.atoms(sp.Rational), key=sp.default_sort_key)
         candidates = [n for n in dict.fromkeys([*numbers, *written, sp.Integer(1)]) if n.is_number][:_MOST_NUMBERS]
         for entry in sorted(activations.values(), key=lambda entry: len(entry.parameters)):
-            for given in product(candidates, repeat=len(entry.parameters)):
-                found = _specialised(entry, given, values)
-                if found is not None and set(found.breakpoints) == set(phi.breakpoints):
-                    return found
+            for choice in product(candidates, repeat=len(entry.parameters)):
+                candidate = _specialised(entry, choice, values)
+                if candidate is not None and set(candidate.breakpoints) == set(phi.breakpoints):
+                    return candidate
     return None
 
 
-def _specialised(entry: Activation, given: Sequence[sp.Expr], values: Sequence[mp.mpf]) -> Activation | None:
+def _specialised(entry: Activation, numbers: Sequence[sp.Expr], values: Sequence[mp.mpf]) -> Activation | None:
     """The entry with numbers, if it has the values; None too for numbers that its parameters do not admit."""
     try:
-        found = entry.subs(**{str(p): value for p, value in zip(entry.parameters, given, strict=True)})
+        special = entry.subs(**{str(p): value for p, value in zip(entry.parameters, numbers, strict=True)})
     except DeclarationError:
         return None
     for point, value in zip(_POINTS, values, strict=True):
-        if not abs(_values(found, (point,))[0] - value) <= mp.mpf(10) ** -40 * (1 + abs(value)):  # not of nan either
+        if not abs(_values(special, (point,))[0] - value) <= mp.mpf(10) ** -40 * (1 + abs(value)):  # not of nan either
             return None
-    return found
+    return special
 
 
 def _values(phi: Activation, points: Sequence[sp.Rational]) -> list[mp.mpf]:
@@ -260,14 +261,14 @@ def values_and_gradients(module: Pointwise, points: np.ndarray) -> tuple[np.ndar
     with torch.enable_grad():
         leaf = torch.tensor(points, dtype=torch.float64, requires_grad=True)
         result = module(leaf.clone())  # the module may change it in place
-        found = result.detach().to(torch.float64).numpy().copy()
+        values = result.detach().to(torch.float64).numpy().copy()
         if not result.requires_grad:
-            return found, np.zeros_like(found)
+            return values, np.zeros_like(values)
         try:
             (gradient,) = torch.autograd.grad(result.sum(), leaf, allow_unused=True)
         except RuntimeError:  # an operation without derivative
-            return found, None
-    return found, np.zeros_like(found) if gradient is None else gradient.numpy(force=True).copy()
+            return values, None
+    return values, np.zeros_like(values) if gradient is None else gradient.numpy(force=True).copy()
 
 
 def evaluate(pieces: PiecewiseFunction, points: np.ndarray) -> np.ndarray:
@@ -298,7 +299,8 @@ def _grid(places: Sequence[float], columns: int) -> np.ndarray:
     return np.random.default_rng(0).permutation(points)
 
 
-def _refuted(name: str, kind: str, point: float, found: float, expected: float) -> CheckRefuted:
+def _refuted(name: str, kind: str, point: float, computed: float, expected: float) -> CheckRefuted:
+    """The error that says where module and formula differ, and what that means for the user."""
     remedy = (
         "it is not a function of each entry alone, or uses operations in a way that cannot be read; pass its formula"
         if kind == "value"
@@ -306,6 +308,6 @@ def _refuted(name: str, kind: str, point: float, found: float, expected: float) 
     )
     return CheckRefuted(
         f"the activation {name}",
-        f"at z = {point:.6g} its {kind} is {found:.15g}, but the formula read from it gives {expected:.15g}",
+        f"at z = {point:.6g} its {kind} is {computed:.15g}, but the formula read from it gives {expected:.15g}",
         remedy,
     )

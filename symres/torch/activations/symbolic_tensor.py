@@ -100,8 +100,10 @@ class SymbolicTensor(torch.Tensor):
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """One operation: shapes and types by PyTorch without data, the formula by the table."""
-        given = _bound(func, args, kwargs or {})
-        recording = next(leaf for leaf in tree_flatten(given)[0] if isinstance(leaf, SymbolicTensor)).recording
+        schema = func._schema.arguments
+        arguments = {argument.name: argument.default_value for argument in schema if not argument.is_out}
+        arguments |= {argument.name: value for argument, value in zip(schema, args, strict=False)} | (kwargs or {})
+        recording = next(leaf for leaf in tree_flatten(arguments)[0] if isinstance(leaf, SymbolicTensor)).recording
         name = name_of(func)
         in_place = name.endswith("_") and not name.endswith("__")
         name = name.removesuffix("_") if in_place else name
@@ -109,11 +111,11 @@ class SymbolicTensor(torch.Tensor):
             raise recording.refused("it branches on the values of its input, or turns them into Python numbers")
         if name in RANDOM:
             raise recording.refused(f"it is random (the operation {name})", "call .eval() first, or remove the noise")
-        if (name not in OPERATIONS and name not in SHAPES) or "out" in given:
+        if (name not in OPERATIONS and name not in SHAPES) or "out" in arguments:
             raise recording.refused(f"symres has no rule for the operation {name.strip('_').removeprefix('native_')}")
         if name == "_to_copy":
-            _watch_precision(given, recording)
-        formula = _applied(name, given, recording)
+            _watch_precision(arguments, recording)
+        formula = _applied(name, arguments, recording)
         if in_place:
             args[0].formula = formula
             return args[0]
@@ -123,18 +125,12 @@ class SymbolicTensor(torch.Tensor):
         return cls(formula, shapes, recording)
 
 
-def _bound(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """All arguments of an operation by name, those with a default value too."""
-    given = {argument.name: argument.default_value for argument in func._schema.arguments if not argument.is_out}
-    given.update({argument.name: value for argument, value in zip(func._schema.arguments, args, strict=False)})
-    return given | kwargs
-
-
-def _applied(name: str, given: dict[str, Any], recording: Recording) -> sp.Basic:
+def _applied(name: str, arguments: dict[str, Any], recording: Recording) -> sp.Basic:
+    """The formula of what an operation of the dispatcher gives, by the table."""
     if name in SHAPES:
-        return given["self"].formula
+        return arguments["self"].formula
     try:
-        return OPERATIONS[name](recording.cut, **{key: _exact(value, recording) for key, value in given.items()})
+        return OPERATIONS[name](recording.cut, **{key: _exact(value, recording) for key, value in arguments.items()})
     except DeclarationError:
         raise
     except (TypeError, ValueError, NotImplementedError) as error:  # sympy compares no complex numbers, for instance
@@ -157,9 +153,9 @@ def _meta(value: Any) -> Any:
     return value
 
 
-def _watch_precision(given: dict[str, Any], recording: Recording) -> None:
+def _watch_precision(arguments: dict[str, Any], recording: Recording) -> None:
     """Casts between floating-point types change no formula, but the digits to which a module follows it."""
-    before, after = given["self"].dtype, given["dtype"]
+    before, after = arguments["self"].dtype, arguments["dtype"]
     if after is None or before == after:
         return
     if before.is_floating_point and not after.is_floating_point:

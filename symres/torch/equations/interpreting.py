@@ -19,13 +19,36 @@ from ...layers.normalisation import Normaliser
 from ...report.text.formula_text import Maths
 from ..activations.conversion import read as read_activation
 from ..activations.symbolic_tensor import Recording
-from ..models.structures import mean_square
+from ..models.call_arguments import mean_square
 from ..tracing.run_record import DROPOUTS, PRODUCTS, SUMS, RecordedCall, RunRecord, StreamValue
-from . import axes
-from .dense_variances import DENSE, weighted
-from .formula_values import DenseUse, FormulaValue, Interpretation, NotRead, OpaquePart, Uneven, WeightedCall, factored
-from .norm_statistics import AVERAGES, NORMS, NeuronAverages, affine, norm_call, vector_of_neurons
-from .pointwise_chains import applied, multiple_of_identity, pointwise_chain
+from .call_rules import (
+    AVERAGES,
+    NORMS,
+    SLICES,
+    VIEWS,
+    NeuronAverages,
+    affine,
+    after_view,
+    applied,
+    multiple_of_identity,
+    norm_call,
+    pointwise_chain,
+    slices,
+    vector_of_neurons,
+)
+from .formula_values import (
+    DENSE,
+    DenseUse,
+    FormulaValue,
+    Interpretation,
+    NotRead,
+    OpaquePart,
+    Uneven,
+    WeightedCall,
+    factored,
+    is_grouped,
+    weighted,
+)
 
 COPIES = frozenset({"to", "clone", "float", "double", "half", "bfloat16", "type"})
 _WIDTH = sp.Dummy("n", positive=True)  # of the stream, known when all calls are read
@@ -92,6 +115,7 @@ class Interpreter:
         return Interpretation(expression, dense, activations, tuple(self._norms), value.axis, value.uneven is not None)
 
     def _read_call(self, call: RecordedCall) -> None:
+        """What comes out of one call, by the kind of its operation."""
         missing = [number for number in call.sources if number not in self._values]
         if missing:
             raise NotRead(call, f"the operation {call.name} uses a value that is computed outside of this block")
@@ -106,21 +130,24 @@ class Interpreter:
             axis = -1 if sources[0].axis is None else sources[0].axis
             averaged = self._averages.average(call, sources[0], self._shape(call))
             self._set(call, sources[0].after(call, averaged, axis))
-        elif call.name in axes.SLICES and len(sources) == 1:
+        elif call.name in SLICES and len(sources) == 1:
             self._read_slices(call, sources[0])
         elif call.name == "type_as" or (len(sources) == 1 and (call.name in COPIES or self._is_idle_dropout(call))):
             self._read_copy(call, sources[0])
-        elif call.name in axes.VIEWS and len(sources) == 1:
+        elif call.name in VIEWS and len(sources) == 1:
             self._passing.add(call.number)
-            if sources[0].axis is None and self._is_free(call.sources[0]):
-                self._set(call, sources[0].after(call))  # any arrangement of the entry will do
+            number = call.sources[0]
+            is_free = sources[0].start in self._hidden_values or (number == self.entry and self._uses_of_entry == 1)
+            if sources[0].axis is None and is_free:
+                self._set(call, sources[0].after(call))  # any arrangement of what is used once, or not read, will do
             else:
                 after = self.record.values[call.results[0]].shape
-                self._set(call, axes.after_view(call, sources[0], self._shape(call), after))
+                self._set(call, after_view(call, sources[0], self._shape(call), after))
         else:
             self._read_pointwise(call, sources)
 
     def _read_copy(self, call: RecordedCall, source: FormulaValue) -> None:
+        """A copy, another type of numbers, or dropout that is idle: the formula stays."""
         if not isinstance(call.args[0], StreamValue):
             raise NotRead(call, f"the operation {call.name} acts on a constant")
         before, after = self.record.values[call.sources[0]], self.record.values[call.results[0]]
@@ -130,20 +157,18 @@ class Interpreter:
             self._passing.add(call.number)
         self._set(call, source.after(call))
 
-    def _is_free(self, number: int) -> bool:
-        """Whether the order of entries in a value says nothing: the entry, used once, or what was not read."""
-        is_hidden = self._values[number].start in self._hidden_values
-        return is_hidden or (number == self.entry and self._uses_of_entry == 1)
-
     def _is_idle_dropout(self, call: RecordedCall) -> bool:
         if call.name not in DROPOUTS:
             return False
-        given = call.by_name
-        if given.get("training", True) and given.get("p", 0.5) > 0:
+        arguments = call.by_name
+        if arguments.get("training", True) and arguments.get("p", 0.5) > 0:
             raise NotRead(call, "dropout is active")
         return True
 
     def _read_dense(self, call: RecordedCall) -> None:
+        """A draw of weights, each of which a layer has once."""
+        if is_grouped(call):
+            raise NotRead(call, "a grouped convolution: an output channel sees only some of the input channels")
         made = weighted(call)
         if any(other.tensor is made.tensor for other in self._weights.values()):
             raise NotRead(call, "the same weights are used twice in one block")
@@ -158,6 +183,7 @@ class Interpreter:
         self._set(call, self._drawn(call, None))
 
     def _read_norm(self, call: RecordedCall) -> None:
+        """A normaliser, whose weights are one factor, or else part of the variances of the Dense behind it."""
         node, epsilon, axis = norm_call(call, self._shape(call))
         arguments = call.by_name
         source = self._values[arguments["input"].number]
@@ -169,8 +195,9 @@ class Interpreter:
         self._set(call, FormulaValue(base, call.results[0], axis=axis, uneven=uneven, order=source.order))
 
     def _read_slices(self, call: RecordedCall, source: FormulaValue) -> None:
+        """Some of the neurons of a dense layer, which are draws of their own: value and gate, for instance."""
         axis = -1 if source.axis is None else source.axis
-        parts = axes.parts(call, axis, self._shape(call))
+        parts = slices(call, axis, self._shape(call))
         if len(parts) != len(call.results):
             raise NotRead(call, f"symres has no rule for the operation {call.name}")
         whole = tuple(range(self._shape(call)[axis]))
@@ -188,6 +215,7 @@ class Interpreter:
             self._values[number] = replace(drawn, formula=source.formula, calls=source.calls | {call.number})
 
     def _read_pointwise(self, call: RecordedCall, sources: list[FormulaValue]) -> None:
+        """An operation entry by entry: of one base, with one number for each neuron, or of two values."""
         first = sources[0]
         leaves = [leaf for leaf in tree_leaves((call.args, dict(call.kwargs))) if isinstance(leaf, torch.Tensor)]
         vector = next(
@@ -201,37 +229,31 @@ class Interpreter:
             joined = frozenset().union(*(source.calls for source in sources))
             self._set(call, replace(first, calls=joined).after(call, formula))
             self._normalise(call)
-        elif len(sources) == 2 and len(call.args) == 2 and not call.kwargs:
+        elif len(sources) == len(call.args) == 2 and not call.kwargs and call.name in SUMS.keys() | PRODUCTS:
             self._combine(call, sources)
         else:
             raise NotRead(call, f"the operation {call.name} combines several values that depend on the input")
 
     def _combine(self, call: RecordedCall, sources: list[FormulaValue]) -> None:
         """The sum or the product of two different values."""
-        if call.name not in SUMS and call.name not in PRODUCTS:
-            raise NotRead(call, f"the operation {call.name} combines several values that depend on the input")
         shapes = {tuple(self.record.values[number].shape) for number in (*call.sources, call.results[0])}
-        found = {source.axis for source in sources if source.axis is not None}
-        if len(shapes) != 1 or len(found) > 1:
+        axes = {source.axis for source in sources if source.axis is not None}
+        if len(shapes) != 1 or len(axes) > 1:
             raise NotRead(call, f"the operation {call.name} combines values of different shapes")
         if sources[0].order != sources[1].order:
             raise NotRead(call, f"the operation {call.name} combines values whose positions are in different orders")
         left, right = (self._expression(source, call) for source in sources)
-        if not all(isinstance(leaf, StreamValue) for leaf in call.args):
-            raise NotRead(call, f"the operation {call.name} combines several values that depend on the input")
         base = left + SUMS[call.name] * right if call.name in SUMS else left * right
-        axis = found.pop() if found else None
-        self._set(call, FormulaValue(base, call.results[0], axis=axis, order=sources[0].order))
+        self._set(call, FormulaValue(base, call.results[0], axis=axes.pop() if axes else None, order=sources[0].order))
 
     def _read_uneven(self, call: RecordedCall, source: FormulaValue, vector: torch.Tensor) -> None:
         """Factors or summands behind a norm that differ between neurons."""
-        known = source.uneven or Uneven()
-        square = mean_square(vector)
+        before, square = source.uneven or Uneven(), mean_square(vector)
         is_norm = isinstance(factored(source.base)[1], Normaliser) and source.formula == z
         if call.name in PRODUCTS and is_norm and source.uneven is None:
             self._set(call, replace(source.after(call), uneven=Uneven(square, 0.0)))
-        elif call.name in SUMS and is_norm and known.shift == 0:
-            self._set(call, replace(source.after(call), uneven=Uneven(known.scale, square)))
+        elif call.name in SUMS and is_norm and before.shift == 0:
+            self._set(call, replace(source.after(call), uneven=Uneven(before.scale, square)))
         else:
             raise NotRead(call, f"the operation {call.name} takes a constant tensor whose entries differ")
 
@@ -240,14 +262,13 @@ class Interpreter:
         value = self._values[call.results[0]]
         if not self._averages.is_in(value.formula) or not value.formula.has(z):
             return
-        found = self._averages.normaliser(value.formula)
-        if found is not None:
-            node, epsilon, factor = found
+        normaliser = self._averages.normaliser(value.formula)
+        if normaliser is not None:
+            node, epsilon, factor = normaliser
             axis = -1 if value.axis is None else value.axis
             self._norms.append(call.inside[-1].name or call.name)
-            self._set(
-                call, FormulaValue(factor * node(value.base, epsilon), call.results[0], axis=axis, order=value.order)
-            )
+            base = factor * node(value.base, epsilon)
+            self._set(call, FormulaValue(base, call.results[0], axis=axis, order=value.order))
 
     def _hide(self, part: OpaquePart, calls: Sequence[RecordedCall], end: int) -> None:
         """What comes out of hidden calls and is used, as a function of what goes in as far as that was read."""
@@ -309,6 +330,7 @@ class Interpreter:
         return self._closed[value]
 
     def _activated(self, value: FormulaValue, last: RecordedCall | None) -> sp.Expr:
+        """The base of a value behind its formula: a factor, or an activation that is verified against the calls."""
         formula = value.formula.subs(self._recording.cut.on, 0)
         if self._averages.is_in(formula):
             raise NotRead(last, "averages over neurons are used in a way that is neither LayerNorm nor RMSNorm")

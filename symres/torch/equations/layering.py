@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
 
 import sympy as sp
 from torch import nn
@@ -19,9 +19,8 @@ from ...layers.layer import Layer
 from ...layers.nodes import Dense
 from ...layers.normalisation import Normaliser
 from ..tracing.run_record import SUMS, ModuleCall, RecordedCall, RunRecord, StreamStep
-from .axes import SLICES
-from .dense_variances import DENSE
-from .formula_values import Interpretation, NotRead, OpaquePart, factored
+from .call_rules import SLICES
+from .formula_values import DENSE, Interpretation, NotRead, OpaquePart, factored
 from .interpreting import Interpreter
 
 _ATTENTION = frozenset({"scaled_dot_product_attention", "multi_head_attention_forward"})
@@ -42,10 +41,6 @@ class StepKind(Enum):
     OTHER = "other"
 
 
-# the forward equation of a step, opaque parts being functions in it, None if all of it is opaque; and these parts
-StepReading: TypeAlias = tuple[Interpretation | None, tuple[OpaquePart, ...]]
-
-
 @dataclass(frozen=True)
 class StretchReading:
     """A part of a model, from one stream to another.
@@ -54,19 +49,37 @@ class StretchReading:
         entry: the number of the stream value that goes in.
         exit: the number of the one that comes out.
         calls: in order.
-        found: its forward equation; None if nothing of it was read.
-        layer: the layer; None if it is none.
+        equation: its forward equation, opaque parts being functions in it; None if nothing of it was read.
         opaque: what was not read.
-        reason: why it is no layer; empty if it is one.
     """
 
     entry: int
     exit: int
     calls: tuple[RecordedCall, ...]
-    found: Interpretation | None
-    layer: Layer | None
+    equation: Interpretation | None
     opaque: tuple[OpaquePart, ...] = ()
-    reason: str = ""
+
+    @cached_property
+    def _judged(self) -> tuple[Layer | None, str]:
+        """The layer that it is, or why it is not a layer."""
+        if self.equation is None or self.opaque:
+            return None, "; ".join(dict.fromkeys(part.reason for part in self.opaque))
+        if self.equation.is_uneven:
+            return None, "the weights or biases of its norm differ between neurons"
+        try:
+            return Layer(self.equation.expression), ""
+        except SymresError as error:
+            return None, error.found.split("; ")[0]
+
+    @property
+    def layer(self) -> Layer | None:
+        """The layer of the theory; None if it is not one."""
+        return self._judged[0]
+
+    @property
+    def reason(self) -> str:
+        """Why it is not a layer; empty if it is one."""
+        return self._judged[1]
 
 
 def read_stretches(
@@ -96,48 +109,46 @@ def _with_their_slices(steps: Sequence[StreamStep]) -> list[StreamStep]:
 
 @dataclass
 class _Layering:
+    """The steps of a run, read one by one and then together as far as they make layers."""
+
     record: RunRecord
     steps: Sequence[StreamStep]
     block_of: Callable[[str], str]
 
-    def stretches(self) -> list[StretchReading]:
-        readings: list[StepReading] = []
-        self.axes: list[int | None] = [None]
+    def __post_init__(self) -> None:
+        self.alone: list[StretchReading] = []  # each step by itself
         self.activations: dict[sp.Expr, Activation] = {}
-        for s in self.steps:
-            readings.append(self._read(s.entry, s.exit, s.calls, self.axes[-1]))
-            equation, opaque = readings[-1]
-            self.axes.append(None if equation is None or opaque else equation.axis)
-        kinds = [_kind(reading) for reading in readings]
-        found: list[StretchReading] = []
-        begun = 0
-        position = 0
+
+    def stretches(self) -> list[StretchReading]:
+        """Layers and what lies between them, in order."""
+        for position in range(len(self.steps)):
+            self.alone.append(self._read(position, position))
+        kinds = list(map(_kind, self.alone))
+        stretches: list[StretchReading] = []
+        begun = position = 0
         while position < len(self.steps):
             kind = kinds[position]
             following = next((other for other in kinds[position + 1 :] if other is not StepKind.SAME), None)
             if kind is StepKind.OPAQUE:
-                found += self._rest(begun, position, kinds)
-                found.append(self._joined(position, position, readings[position]))
+                stretches += [*self._rest(begun, position, kinds), self.alone[position]]
             elif kind in (StepKind.DENSE, StepKind.SUM):
                 last = self._last_step(position, kinds)
-                whole = self._joined(begun, last)
-                if whole.found is not None and whole.found.is_uneven and last > position:
-                    found += [self._joined(begun, last - 1), self._joined(last, last)]
-                else:
-                    found.append(whole)
+                whole = self._read(begun, last)
+                is_divided = whole.equation is not None and whole.equation.is_uneven and last > position
+                stretches += [self._read(begun, last - 1), self.alone[last]] if is_divided else [whole]
                 position = last
             elif (
                 kind is StepKind.NORM
                 and all(other is StepKind.SAME for other in kinds[begun:position])
                 and following in (StepKind.SUM, StepKind.OPAQUE)
             ):
-                found.append(self._joined(begun, position))
+                stretches.append(self._read(begun, position))
             else:
                 position += 1
                 continue
             position += 1
             begun = position
-        return found + self._rest(begun, len(self.steps), kinds)
+        return stretches + self._rest(begun, len(self.steps), kinds)
 
     def _last_step(self, position: int, kinds: Sequence[StepKind]) -> int:
         """The step that ends a layer: scalings, and the norm behind a sum, belong to it."""
@@ -168,37 +179,26 @@ class _Layering:
         """Steps that do not end with a dense layer or a sum."""
         if all(kind is StepKind.SAME for kind in kinds[begun:end]):
             return []
-        return [self._joined(begun, end - 1)]
+        return [self._read(begun, end - 1)]
 
-    def _joined(self, first: int, last: int, reading: StepReading | None = None) -> StretchReading:
-        """Steps as one layer, if they are one; if they are one step, its reading may be given."""
+    def _read(self, first: int, last: int) -> StretchReading:
+        """Steps as one stretch, setting apart what cannot be read: as few calls as possible."""
+        if first == last < len(self.alone):
+            return self.alone[first]
         entry, end = self.steps[first].entry, self.steps[last].exit
         calls = tuple(call for step in self.steps[first : last + 1] for call in step.calls)
-        equation, opaque = reading or self._read(entry, end, calls, self.axes[first])
-        layer, reason = None, "; ".join(dict.fromkeys(part.reason for part in opaque))
-        if equation is not None and not opaque:
-            try:
-                layer = None if equation.is_uneven else Layer(equation.expression)
-                reason = "the weights or biases of its norm differ between neurons" if equation.is_uneven else ""
-            except SymresError as error:
-                reason = error.found.split("; ")[0]
-        return StretchReading(entry, end, calls, equation, layer, opaque, reason)
-
-    def _read(self, entry: int, end: int, calls: Sequence[RecordedCall], axis: int | None) -> StepReading:
-        """Read calls from one stream value to another, setting apart what cannot be read: as few calls as possible.
-
-        The axis is that of neurons in what goes in, negative, None if it is not known.
-        """
+        before = self.alone[first - 1] if first else None
+        axis = None if before is None or before.equation is None or before.opaque else before.equation.axis
         opaque: list[OpaquePart] = []
         for module in dict.fromkeys(inside[-1] for inside in self.record.reads):
             if group := frozenset(call.number for call in calls if module in call.inside):
                 opaque = _merged([*opaque, _part(module, "", _BRANCHES, group)])
         while True:
             if any(part.calls >= {call.number for call in calls} for part in opaque):
-                return None, tuple(opaque)
+                return StretchReading(entry, end, calls, None, tuple(opaque))
             try:
                 equation = Interpreter(self.record, self.activations, entry, axis, opaque).read(calls, end)
-                return equation, tuple(opaque)
+                return StretchReading(entry, end, calls, equation, tuple(opaque))
             except NotRead as problem:
                 call = problem.call or calls[-1]
                 module = call.inside[-1]
@@ -212,13 +212,13 @@ class _Layering:
                 opaque = _merged([*opaque, part])
 
 
-def _kind(reading: StepReading) -> StepKind:
-    equation, opaque = reading
-    if equation is None or opaque:
+def _kind(step: StretchReading) -> StepKind:
+    """What a step does to the stream, by its equation."""
+    if step.equation is None or step.opaque:
         return StepKind.OPAQUE
-    bare = factored(equation.expression)[1]
+    bare = factored(step.equation.expression)[1]
     if bare == z:
-        return StepKind.SAME if equation.expression == z else StepKind.SCALED
+        return StepKind.SAME if step.equation.expression == z else StepKind.SCALED
     if isinstance(bare, Normaliser) and not bare.atoms(Dense):
         return StepKind.NORM
     if isinstance(bare, Dense):

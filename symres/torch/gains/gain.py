@@ -84,8 +84,8 @@ def _critical(subject: GainSubject) -> Gain:
     theory = subject.theory
     point = first_usable(theory.critical_points)
     if point is None:
-        told = "; ".join(theory.remarks) or CLASSES.get(theory.universality_class, theory.universality_class)
-        raise _none("critical", subject, f"no C_W and C_b make a kernel critical ({told})")
+        reason = "; ".join(theory.remarks) or CLASSES.get(theory.universality_class, theory.universality_class)
+        raise _none("critical", subject, f"no C_W and C_b make a kernel critical ({reason})")
     if point.stability == "unstable":
         raise _none("critical", subject, f"the critical point is unstable, kernels flow away from K = {point.K}")
     numbers = [value(point.C_W), value(point.C_b), value(point.K) if point.K != ANY_KERNEL else 1]
@@ -169,6 +169,7 @@ def _made(
     kept: str = "",
     table: float | None = None,
 ) -> Gain:
+    """The gain, with what a layer of such weights does to kernels and gradients at the kernel of the averages."""
     number = math.sqrt(C_W) if table is None else table
     facts = GainFacts(
         convention=convention,
@@ -224,11 +225,11 @@ def table_entry(phi: Activation) -> tuple[str, float] | None:
     Args:
         phi: without free parameters.
     """
-    known = known_formula(phi, ()) or phi
-    if known.name in _ENTRIES:
-        return f"calculate_gain({known.name!r})", float(torch.nn.init.calculate_gain(known.name))
-    if known.formula.label()[0] == "leaky_relu":
-        slope = float(-known.expr.subs(z, -1))
+    entry = known_formula(phi, ()) or phi
+    if entry.name in _ENTRIES:
+        return f"calculate_gain({entry.name!r})", float(torch.nn.init.calculate_gain(entry.name))
+    if entry.formula.label()[0] == "leaky_relu":
+        slope = float(-entry.expr.subs(z, -1))
         return f"calculate_gain('leaky_relu', {slope:g})", float(torch.nn.init.calculate_gain("leaky_relu", slope))
     return None
 

@@ -163,8 +163,8 @@ def subject(what: Declared, parameters: dict[str, Number]) -> GainSubject:
     phi = activation(what, **parameters)
     if phi.parameters:
         names = tuple(map(str, phi.parameters))
-        found = f"{' and '.join(names)} {'has no number' if len(names) == 1 else 'have no numbers'}"
-        raise DeclarationError(f"the gain of {phi.name}", found, NumbersWanted(names, "gain(..., {})", "1"))
+        reason = f"{' and '.join(names)} {'has no number' if len(names) == 1 else 'have no numbers'}"
+        raise DeclarationError(f"the gain of {phi.name}", reason, NumbersWanted(names, "gain(..., {})", "1"))
     return GainSubject(phi, None)
 
 
@@ -203,11 +203,11 @@ def quadrature(function: Function, kernel: float, breaks: Sequence[float]) -> li
                 return function(deviation * places.ravel())[has_slope].reshape(places.shape) ** power
 
         moments = [lambda x: (x * x - 1) / (2 * kernel)] if is_moved else []
-        found = averages(integrand, [marks, [*marks, *_OTHER_PANELS]], moments)
-        return [(float(one), float(abs(one - other))) for one, other in found]
+        estimates = averages(integrand, [marks, [*marks, *_OTHER_PANELS]], moments)
+        return [(float(one), float(abs(one - other))) for one, other in estimates]
 
-    found = [*means(2, False, True), *means(2, True, False), *means(1, False, True)]
-    if not np.isfinite(found).all():
+    estimates = [*means(2, False, True), *means(2, True, False), *means(1, False, True)]
+    if not np.isfinite(estimates).all():
         why = "the integrand exceeds the range of doubles where it contributes most, or varies too fast"
         raise SymresError("quadrature in double precision", why, "take a smaller kernel")
-    return found
+    return estimates

@@ -109,7 +109,7 @@ class Adviser:
         target: "critical", or "match".
         force: whether the least bad numbers are taken where nothing holds, not even averages over networks.
         kernel: of the first stream, where it is given by the model: by its embedding, or by ``target="match"``.
-        given: advice that is known, by equation.
+        advised: advice that is known, by equation.
         refused: kinds for which there is none, with the reason.
         kinds: what was asked for, by layer, depth and width.
     """
@@ -117,7 +117,7 @@ class Adviser:
     target: str
     force: bool
     kernel: float | None = None
-    given: Mapping[str, Advice] = field(default_factory=dict)
+    advised: dict[str, Advice] = field(default_factory=dict)
     refused: dict[tuple[object, int, int, float | None], NoNumbers] = field(default_factory=dict)
     kinds: dict[tuple[object, int, int], KindAdvice] = field(default_factory=dict)
 
@@ -141,6 +141,7 @@ class Adviser:
         return self.kinds[key]
 
     def _asked(self, form: CanonicalForm, depth: int, width: int) -> KindAdvice:
+        """Advice for a kind, refused where nothing survives its depth."""
         layer, theory = form.layer, derive(form.layer)
         flow = DepthFlow(theory)
         advice = self._advice(form, flow, depth, width)
@@ -158,11 +159,11 @@ class Adviser:
         return KindAdvice(form, advice, flow, {C_W: advice.C_W, C_b: float(advice.C_b or 0.0), **others})
 
     def _advice(self, form: CanonicalForm, flow: DepthFlow, depth: int, width: int) -> Advice:
-        """Advice that is given, or for the kernel of the model, or of the theory at large."""
+        """Advice that is known, or for the kernel of the model, or of the theory at large."""
         layer, kernel = flow.theory.layer, self.kernel
-        given = self.given.get(layer.text)
-        if given is not None and (given.depth, given.width) == (depth, width):
-            return given
+        advised = self.advised.get(layer.text)
+        if advised is not None and (advised.depth, advised.width) == (depth, width):
+            return advised
         if form.is_weighted and form.is_post_norm:  # branches of weight 1 and C_W = 1 before a norm keep the kernel
             values = {s: 0.0 if s == C_b else 1.0 for s in layer.parameters}
             whole = _tried(flow, Setting(Origin.GIVEN, values, 1.0), depth, width)

@@ -10,10 +10,9 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves, tree_map
 
-from ..equations.axes import VIEWS
+from ..equations.call_rules import NORMS, VIEWS
 from ..equations.interpreting import COPIES
-from ..equations.norm_statistics import NORMS
-from ..models.structures import mean_square
+from ..models.call_arguments import mean_square
 from ..tracing.run_record import DROPOUTS, PRODUCTS, SUMS, RecordedCall, RunRecord, StreamStep, StreamValue
 
 ALL_NORMS = NORMS | {"group_norm", "instance_norm"}

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from ...results.advice.advice import Advice
 from ...results.advice.parts import FACTOR
 from ...results.annotated_numbers import data_frame
+from ..measuring.place_signals import average
 from ..probing.adam_step import DESTRUCTIVE, RATE, change_in_words
+from ..probing.network_passes import mean_products, squares
 from ..tracing.run_record import RecordedCall, Rerun
 
 if TYPE_CHECKING:
@@ -171,23 +174,24 @@ def check_depth(
     rerun.run(calls)
     tensors = [rerun.values[place.number] for place in predicted]
     final = rerun.values[output]
-    gradients = [torch.zeros(tensor.shape[0], dtype=torch.float64) for tensor in tensors]
+    gradients = [np.zeros(len(tensor)) for tensor in tensors]
     for _ in range(_PROBES):
         signs = torch.randint(0, 2, final.shape, generator=generator, dtype=torch.float64).to(final.device) * 2 - 1
         of_places = torch.autograd.grad((final * signs).sum(), tensors, retain_graph=True, allow_unused=True)
         for total, gradient in zip(gradients, of_places, strict=True):
-            total += math.nan if gradient is None else _of_inputs(gradient).sum(1) / _PROBES
+            total += math.nan if gradient is None else squares(gradient, len(gradient)) / _PROBES
     streams, level, behind = [], math.nan, math.nan
     # gradients of the theory begin at the end of each stretch that it knows, and go backwards
     for place, tensor, total in reversed(list(zip(predicted, tensors, gradients, strict=True))):
-        gradient = total / (final.numel() / final.shape[0])
+        gradient = average(total[None] / (final.numel() / final.shape[0]))
+        kernel = average(mean_products(tensor, tensor, len(tensor))[None])
         if not math.isnan(behind):
             level = level * behind
         else:
-            level = math.nan if math.isnan(place.chi_perp) else float(gradient.mean())
+            level = math.nan if math.isnan(place.chi_perp) else float(gradient)
         behind = place.chi_perp
-        kernel = _mean(_of_inputs(tensor).mean(1))
-        streams.append(StreamLevel(place.place, *kernel, place.kernel, *_mean(gradient), level))
+        numbers = (float(kernel), kernel.error, place.kernel, float(gradient), gradient.error, level)
+        streams.append(StreamLevel(place.place, *numbers))
     return DepthCheck(tuple(reversed(streams)), inputs)
 
 
@@ -228,17 +232,6 @@ def failures(
         said = change_in_words(moved.place, moved.adam_change)
         reasons.append((said, f"use force=True and start with {rate}, or change the model"))
     return reasons
-
-
-def _of_inputs(tensor: torch.Tensor) -> torch.Tensor:
-    """The squares of all entries, a row for each input."""
-    return tensor.detach().flatten(1).square().cpu().double()
-
-
-def _mean(values: torch.Tensor) -> tuple[float, float]:
-    """With its standard error; nan for one number."""
-    error = float(values.std()) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return float(values.mean()), error
 
 
 def _range(values: Sequence[float]) -> float:

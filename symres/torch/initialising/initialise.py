@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import nn
@@ -14,18 +14,15 @@ from torch.nn.utils import prune
 from ...core.errors import DeclarationError
 from ...core.scalars import whole
 from ...layers.normalisation import Normaliser
-from ...results.advice.advice import Advice
-from ..equations.dense_variances import is_padded
-from ..models.arguments_of_models import CallArguments, Inputs
-from ..models.keeping import drawn_seed, kept, required_module, seeded
+from ..equations.formula_values import is_padded
+from ..models.call_arguments import CallArguments, Inputs, mean_square
+from ..models.choosing import some_of
+from ..models.keeping import drawn_seed, required_module
 from ..models.model_state import active_dropout, without_gradients
-from ..models.structures import mean_square
-from ..models.wording import some_of
 from ..probing.adam_step import LARGE, adam_changes, caution
-from ..tracing.prepared_runs import WIDE, MeanDropout, inputs_or_guess, recorded
-from ..tracing.recording import record_run
+from ..tracing.recording import MeanDropout, inputs_or_guess, record_run, recorded, widest_run
 from ..tracing.run_record import DROPOUTS, RunRecord, StreamStep, stream_steps
-from .advised_kinds import TARGETS, Adviser, NoNumbers
+from .advised_kinds import TARGETS, Adviser
 from .branch_ends import branch_ends, norm_parameters, without_factors
 from .depth_check import NEAR, DepthCheck, check_depth, failures
 from .init_report import InitReport
@@ -135,7 +132,7 @@ def init_(
     source = torch.default_generator if generator is None else generator
     number = drawn_seed(source.clone_state()) if seed is None else whole(seed, "seed", 0)
     advice = dict(like.advice) if like is not None and like.target == target else {}
-    plan = _Initialisation(model, target, distribution, number, force, inputs is None, advice)
+    plan = _Initialisation(model, Adviser(target, force, advised=advice), distribution, number, inputs is None)
     report, tensors = plan.made(inputs_or_guess(model, inputs, _MOST_INPUTS, _GUESSED_INPUTS, "init_"))
     moved = report.check.most_changed
     if moved is not None and moved.adam_change > LARGE:
@@ -149,6 +146,7 @@ def init_(
 
 
 def _check(model: nn.Module, target: str) -> None:
+    """Refuse a target that there is not, and models without anything to be set."""
     required_module(model)
     if not isinstance(target, str):
         asked = f"a target of the type {type(target).__name__}"
@@ -168,23 +166,17 @@ class _Initialisation:
 
     Args:
         model: the model; it works on copies of its weights, in float64 where it can.
-        target: "critical" or "match".
+        adviser: for the model as it is before its weights are drawn; whether a network that fails is kept.
         distribution: of the weights.
         seed: of the weights.
-        force: whether a network that fails is kept.
         is_guessed: whether nobody gave inputs.
-        advice: that is taken over, by equation.
-        refused: kinds of layers without advice, with the reason.
     """
 
     model: nn.Module
-    target: str
+    adviser: Adviser
     distribution: str
     seed: int
-    force: bool
     is_guessed: bool
-    advice: dict[str, Advice]
-    refused: dict[tuple[object, int, int, float | None], NoNumbers] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.label = type(self.model).__name__  # in messages
@@ -197,23 +189,15 @@ class _Initialisation:
 
     def made(self, arguments: CallArguments) -> tuple[InitReport, dict[str, torch.Tensor]]:
         """What is to be done, and the new tensors."""
-        for dtype in WIDE:
-            attempt: Attempt | InitReport = Attempt()
-            while isinstance(attempt, Attempt):
-                with seeded(self.seed), kept(self.model, train=False, dtype=dtype, device=None):
-                    try:
-                        copies, before = recorded(self.model, arguments, dtype, self.dropout.applied())
-                    except DeclarationError as error:
-                        failure = error
-                        break
-                    attempt = self._attempted(copies, before, attempt)
-                    tensors = {name: parameter.detach().clone() for name, parameter in self.model.named_parameters()}
-            else:
-                left = {setting.name for setting in attempt.left}
-                return attempt, {name: tensor for name, tensor in tensors.items() if name not in left}
-        raise failure
+        attempt: Attempt | InitReport = Attempt()
+        while isinstance(attempt, Attempt):
+            with widest_run(self.model, arguments, self.seed, self.dropout.applied) as (copies, before):
+                attempt = self._filled(copies, before, attempt)
+                tensors = {name: parameter.detach().clone() for name, parameter in self.model.named_parameters()}
+        left = {setting.name for setting in attempt.left}
+        return attempt, {name: tensor for name, tensor in tensors.items() if name not in left}
 
-    def _attempted(self, arguments: CallArguments, before: RunRecord, attempt: Attempt) -> InitReport | Attempt:
+    def _filled(self, arguments: CallArguments, before: RunRecord, attempt: Attempt) -> InitReport | Attempt:
         """Fill the weights of the model, and say what was done, or what is to be attempted instead.
 
         Raises:
@@ -223,8 +207,8 @@ class _Initialisation:
         kept_names = kept_parameters(model, before, self.frozen)
         store = WeightStore(model, kept_names, generator, self.frozen, self.distribution)
         steps, parts = self._read(store, arguments, before)
-        kernel = _present_kernel(before, parts) if self.target == "match" else None
-        adviser = Adviser(self.target, self.force, kernel, self.advice, self.refused)
+        kernel = _present_kernel(before, parts) if self.adviser.target == "match" else None
+        adviser = replace(self.adviser, kernel=kernel, kinds={})
         calls = [call for step in steps for call in step.calls]
         setter = StreamSetter(parts, calls, adviser, store, arguments.followed, self.is_guessed, attempt)
         setter.set_all()
@@ -237,7 +221,7 @@ class _Initialisation:
         streams = [replace(s, adam_change=change) for s, change in zip(check.streams, changes, strict=True)]
         check = replace(check, streams=tuple(streams))
         kinds = {kind.form.layer.text: kind for kind in adviser.kinds.values()}
-        self.advice.update({text: kind.advice for text, kind in kinds.items()})
+        self.adviser.advised.update({text: kind.advice for text, kind in kinds.items()})
         moved = check.most_changed
         if moved is not None and moved.adam_change > LARGE and not attempt.is_balanced and setter.is_unbalanced:
             return replace(attempt, is_balanced=True)
@@ -248,14 +232,14 @@ class _Initialisation:
         reasons = failures(check, setter.predicted, tried, scatter, smallest)
         if reasons and following is not None:
             return following
-        if reasons and not self.force:
+        if reasons and not adviser.force:
             raise DeclarationError(f"the initialisation of {self.label}", *reasons[0])
         store.note_others(_OTHER)
         regimes = (kind.regime for kind in kinds.values() if kind not in setter.smaller)
         notes = [*store.notes, *filter(None, regimes), *_notes(parts, check)]
         notes += [*(f"{what}; {remedy}" for what, remedy in reasons), *[_GUESSED] * self.is_guessed]
         return InitReport(
-            *(self.label, self.target, self.seed, False, tuple(store.settings)),
+            *(self.label, adviser.target, self.seed, False, tuple(store.settings)),
             advice=tuple((text, kind.advice) for text, kind in kinds.items()),
             check=check,
             notes=(*dict.fromkeys(notes), *self._notes_on_dropout(before)),
@@ -354,7 +338,7 @@ def _notes(parts: Sequence[ModelPart], check: DepthCheck) -> list[str]:
             what = "without theory" if part.stretch.layer is None else "measured, without advice of the theory"
             unread.setdefault((what, part.reason or "symres cannot read it"), []).append(part.place)
     notes = [f"{what}: {', '.join(places)} ({reason})" for (what, reason), places in unread.items()]
-    equations = [part.stretch.found.expression for part in parts if part.stretch.found is not None]
+    equations = [part.stretch.equation.expression for part in parts if part.stretch.equation is not None]
     added = max((float(norm.args[1]) for e in equations for norm in e.atoms(Normaliser)), default=0.0)
     lowest = min((stream.kernel for stream in check.streams), default=math.inf)
     if added > _SMALL * lowest:

@@ -19,12 +19,19 @@ from ...core.symbols import C_W, C_b, xi, z
 from ...layers.layer import Layer
 from ...layers.nodes import Dense
 from ...layers.normalisation import Normaliser
-from ..equations.dense_variances import DENSE, weighted
-from ..equations.formula_values import DenseUse, Interpretation, NotRead, WeightedCall, factored
+from ..equations.formula_values import (
+    DENSE,
+    DenseUse,
+    Interpretation,
+    NotRead,
+    WeightedCall,
+    factored,
+    is_grouped,
+    weighted,
+)
 from ..equations.layering import StretchReading, is_drawn, read_stretches
-from ..models.choosing import block_finder
-from ..models.wording import enclosing_module
-from ..tracing.run_record import CONVOLUTIONS, TRANSPOSED, RecordedCall, RunRecord, StreamStep, StreamValue
+from ..models.choosing import block_finder, enclosing_module
+from ..tracing.run_record import TRANSPOSED, RecordedCall, RunRecord, StreamStep
 from .branch_ends import ALL_NORMS, BranchEnd
 
 _ATTENTION = "multi_head_attention_forward"
@@ -183,16 +190,17 @@ def _is_dense(part: ModelPart, is_linear: bool = False) -> bool:
 def _is_activated(part: ModelPart, following: Sequence[ModelPart]) -> bool:
     """Whether the next part is the activation that this one has inside."""
     stretches = [part.stretch, *(other.stretch for other in following if not other.stretch.opaque)]
-    activations = [set(stretch.found.activations) for stretch in stretches if stretch.found is not None]
+    activations = [set(stretch.equation.activations) for stretch in stretches if stretch.equation is not None]
     return len(activations) == 2 and bool(set.intersection(*activations))
 
 
 def _part(
     record: RunRecord, stretch: StretchReading, following: StretchReading | None, ends: Sequence[BranchEnd]
 ) -> ModelPart:
+    """A stretch with its role, its weights and the ends of its branches."""
     numbers = {call.number for call in stretch.calls}
     ends = [end for end in ends if end.join in numbers]
-    form = canonical_form(stretch.found, any(end.norm for end in ends)) if stretch.found else CanonicalForm(z)
+    form = canonical_form(stretch.equation, any(end.norm for end in ends)) if stretch.equation else CanonicalForm(z)
     uses = []
     for use in sorted(_uses(record, stretch, form), key=lambda use: use.call.number):
         readers = {call.name for call in stretch.calls if set(call.sources) & set(use.call.results)}
@@ -238,7 +246,7 @@ def _left(record: RunRecord, part: ModelPart, following: StretchReading | None) 
 def _uses(record: RunRecord, stretch: StretchReading, form: CanonicalForm) -> Iterator[WeightUse]:
     """The weights that were read, and those in parts that were not."""
     hidden = {number for part in stretch.opaque for number in part.calls}
-    for draw in stretch.found.dense if stretch.found else ():
+    for draw in stretch.equation.dense if stretch.equation else ():
         is_shortcut = form.shortcut is not None and form.shortcut.has(draw.C_W)
         use = WeightUse(**vars(draw.made), module=draw.name, part=draw.part)
         yield replace(use, is_last=draw.C_W in form.outer, is_shortcut=is_shortcut)
@@ -258,26 +266,15 @@ def _hidden_use(record: RunRecord, call: RecordedCall) -> WeightUse | None:
     name = call.inside[-1].name
     if call.name == _ATTENTION and isinstance(call.args[5], torch.Tensor):
         return WeightUse(call, -1, call.args[5], 0, call.args[6], -1, module=name)
-    if call.name in DENSE:
-        try:
-            made = weighted(call)
-        except NotRead:
-            pass  # a convolution in groups perhaps
-        else:  # it may be a constant of the run, such as a mask
-            return WeightUse(**vars(made), module=name) if record.is_weight(made.tensor) else None
-    if call.name not in CONVOLUTIONS and call.name not in TRANSPOSED:
+    if call.name not in DENSE and call.name not in TRANSPOSED:
         return None
-    arguments = call.by_name
-    tensor, entering = arguments["weight"], arguments["input"]
-    if not isinstance(tensor, torch.Tensor):
+    try:
+        made = weighted(call)
+    except NotRead:
         return None
-    rows, spread = 0, 1  # the inputs of a convolution in groups are those of one group
-    if call.name in TRANSPOSED:
-        stride = arguments.get("stride", 1)
-        strides = [stride] * (tensor.ndim - 2) if isinstance(stride, int) else stride
-        rows, spread = 1, arguments.get("groups", 1) * math.prod(strides)
-    number = entering.number if isinstance(entering, StreamValue) else -1
-    return WeightUse(call, number, tensor, rows, arguments.get("bias"), 1 - tensor.ndim, "", spread, module=name)
+    if call.name in DENSE and not is_grouped(call) and not record.is_weight(made.tensor):
+        return None  # a constant of the run, such as a mask
+    return WeightUse(**vars(made), module=name)
 
 
 def canonical_form(reading: Interpretation, has_weighted_norm: bool) -> CanonicalForm:

@@ -15,8 +15,7 @@ from ...core.errors import DeclarationError
 from ...core.symbols import xi
 from ...layers.normalisation import BatchNorm, Normaliser
 from ...results.advice.parts import DIGITS
-from ..equations.dense_variances import share_inside
-from ..equations.formula_values import factored
+from ..equations.formula_values import factored, share_inside
 from ..tracing.run_record import RecordedCall, Rerun
 from .advised_kinds import Adviser, KindAdvice, NoNumbers, NothingHolds, averaged
 from .depth_check import PredictedStream
@@ -167,6 +166,7 @@ class StreamSetter:
             self.adviser.kernel = self._rerun.mean_square(part.stretch.entry)
 
     def _read_in(self, position: int) -> None:
+        """The variance that gives the first stream the kernel which the next layers need."""
         part, following = self.parts[position], self._following(position)
         self._kernel, bias, why = 1.0, 0.0, "gives the first stream the mean square 1 by convention"
         if following is not None:
@@ -226,6 +226,7 @@ class StreamSetter:
         return self._rerun.mean_square(before[-1]) if before else math.nan
 
     def _layer(self, position: int) -> None:
+        """A layer of a chain: the advised variances, or, between kinds, those that give the kernel needed next."""
         part = self.parts[position]
         before = self.parts[position - 1] if position else part
         if self.predicted and (before.role is PartRole.IDLE or not self._exits.get(before.stretch.exit, True)):
@@ -284,6 +285,7 @@ class StreamSetter:
             self._rerun.run(calls)
 
     def _residual(self, position: int) -> None:
+        """A branch: C_W at first, and xi^2 C_W in the dense layer that ends it."""
         part = self.parts[position]
         kind = self.kind(part)
         C_W, C_b = kind.variances
@@ -325,6 +327,7 @@ class StreamSetter:
         return min(1.0, advised / dense) if dense else 1.0, min(advised, max(end.size for end in part.ends))
 
     def _readout(self, part: ModelPart) -> None:
+        """Outputs of mean square 1."""
         square, how = math.nan, InitReason.THEORY
         if not math.isnan(self._kernel):
             square = averaged(part.form.forward.args[0], self._kernel)

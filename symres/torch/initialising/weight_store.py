@@ -154,6 +154,7 @@ class WeightStore:
     def _fill(
         self, tensor: torch.Tensor, use: WeightUse, kind: str, variance: float, std: float, reason: InitReason, why: str
     ) -> None:
+        """Fill a tensor, or the rows of a part, unless it is kept, computed or already done; note which."""
         stored = self._stored(tensor)
         memory, entries = _memory(stored), _entries(stored, use.part)
         if tensor.numel() > self._sizes.get(memory, 0):  # the parameters that it is computed from stay as they are

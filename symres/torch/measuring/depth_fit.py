@@ -15,8 +15,7 @@ from scipy import optimize, stats
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError
 from ...results.annotated_numbers import EstimatedNumber
-from .averaging import jackknife_error
-from .place_signals import PlaceSignals
+from .place_signals import PlaceSignals, jackknife_error
 
 # The sign of growth with depth: norms to the output and gradients of a chaotic network fall along the places.
 FITTED = {"apjn_forward": 1, "apjn_backward": -1, "gradient_norm": -1}
@@ -78,7 +77,6 @@ class DepthFit(Shown):
         law: the one that is not contradicted if the other one is; exponential if both are, but undecided where the
             power law is much the less contradicted one; or constant, where neither is, the rate does not differ from 0,
             and J surely changes by less than a factor 2.
-        verdict: critical for a power law or a constant, ordered or chaotic for an exponential that falls or grows.
         against_power: by how many errors all critical laws are contradicted, 0 or more.
         against_exponential: by how many errors the exponential is contradicted, 0 or more.
         threshold: from how many errors on something is contradicted, the quantile of Student's t for 99 percent; nan
@@ -93,7 +91,6 @@ class DepthFit(Shown):
     rate: EstimatedNumber
     exponent: EstimatedNumber
     law: DepthLaw
-    verdict: DepthVerdict
     against_power: float
     against_exponential: float
     threshold: float
@@ -101,6 +98,15 @@ class DepthFit(Shown):
     first: str
     units: int
     over: str
+
+    @property
+    def verdict(self) -> DepthVerdict:
+        """Critical for a power law or a constant, ordered or chaotic for an exponential that falls or grows."""
+        if self.law is DepthLaw.UNDECIDED:
+            return DepthVerdict.UNDECIDED
+        if self.law is not DepthLaw.EXPONENTIAL:
+            return DepthVerdict.CRITICAL
+        return DepthVerdict.CHAOTIC if self.rate > 0 else DepthVerdict.ORDERED
 
     @property
     def correlation_length(self) -> EstimatedNumber:
@@ -181,15 +187,9 @@ def fit_depth(places: Sequence[PlaceSignals], over: str, quantity: str, skip: in
     positions = np.array([position for position, _ in kept], dtype=float)
     units = np.stack([place.units[quantity] for _, place in kept], axis=1)
     both = _both_laws(units, positions, FITTED[quantity], over == "networks")
-    verdict = DepthVerdict.CRITICAL
-    if both.law is DepthLaw.UNDECIDED:
-        verdict = DepthVerdict.UNDECIDED
-    elif both.law is DepthLaw.EXPONENTIAL:
-        verdict = DepthVerdict.CHAOTIC if both.rate > 0 else DepthVerdict.ORDERED
     return DepthFit(
         **both._asdict(),
         quantity=quantity,
-        verdict=verdict,
         places=len(kept),
         first=kept[0][1].name,
         units=len(units),
@@ -286,6 +286,6 @@ def _critical_fit(steps: np.ndarray, positions: np.ndarray, most: float) -> tupl
     fits = []
     for earlier in _EARLIER:
         columns = np.stack([np.diff(positions), -np.diff(np.log(positions + earlier))], axis=1)
-        found = optimize.lsq_linear(columns, steps, (-bounds, bounds), method="bvls")
-        fits.append((2 * float(found.cost), float(found.x[0])))
+        fit = optimize.lsq_linear(columns, steps, (-bounds, bounds), method="bvls")
+        fits.append((2 * float(fit.cost), float(fit.x[0])))
     return min(fits)

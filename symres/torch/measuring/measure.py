@@ -6,6 +6,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -16,18 +17,24 @@ from torch import nn
 from ...core.errors import DeclarationError
 from ...core.progress import Progress, Steps, reported
 from ...core.scalars import whole
-from ...results.annotated_numbers import EstimatedNumber
-from ..models.arguments_of_models import CallArguments, Inputs
+from ..models.call_arguments import CallArguments, Inputs, converted, tensors
 from ..models.choosing import ChosenModules, ModuleChoice, chosen_places
-from ..models.keeping import device_of, in_train_mode, kept, seeded
+from ..models.keeping import device_of, first_line, in_train_mode, kept, seeded
 from ..models.model_state import mixes_inputs, remarks_on
-from ..models.structures import converted, tensors
-from ..models.wording import first_line
 from ..probing.adam_step import LARGE, caution, changes_at_places
-from ..probing.jacobian_passes import Loss, loss_of_part
+from ..probing.network_passes import Loss, loss_of_part
 from ..probing.network_sample import NetworkSample, Plan, joined, sample_network
-from .averaging import average, average_of_pairs, error_of_directions, root_of_sums, units_of
-from .place_signals import PlaceSignals, TheoryOfPlaces, predictions_for
+from .place_signals import (
+    UNKNOWN,
+    PlaceSignals,
+    TheoryOfPlaces,
+    average,
+    average_of_pairs,
+    error_of_directions,
+    predictions_for,
+    root_of_sums,
+    units_of,
+)
 from .signals import Measurement
 
 Model: TypeAlias = nn.Module | Callable[[], nn.Module]
@@ -114,8 +121,69 @@ def measure(
         (4.0, 4.0, 1.0)
     """
     networks, directions = whole(seeds, "seeds", 1), whole(probes, "probes", 1)
-    first_seed = whole(seed, "seed", 0)
-    train = in_train_mode(mode)
+    first_seed, train = whole(seed, "seed", 0), in_train_mode(mode)
+    _check(model, networks, dtype)
+    arguments = CallArguments.of(inputs)
+    most = arguments.size if batch_size is None else min(arguments.size, whole(batch_size, "batch_size", 1))
+    where = None if device is None else torch.device(device)
+    samples: list[NetworkSample] = []
+    notes: list[str] = []
+    with reported(progress, "measuring") as report:
+        for number in range(networks):
+
+            def done(what: str, share: float, number: int = number) -> None:
+                report(f"{what}, network {number + 1} of {networks}", (number + share) / networks)
+
+            plan = Plan(directions, exact, start, first_seed, Steps(done, 2 * directions + 1))
+            with seeded(first_seed + number, where):
+                built = _built(model)
+                target = device_of(built, next(tensors(arguments.structure))) if where is None else where
+                if not samples:
+                    peak = watched_memory(target)
+                moved = arguments.map(partial(converted, dtype=dtype, device=target))
+                weights = [parameter for parameter in built.parameters() if parameter.requires_grad]
+                with kept(built, train=train, dtype=dtype, device=where):
+                    notes += remarks_on(built)
+                    chosen = chosen_places(built, modules, blocks)
+                    most, sample = _sample(built, chosen, moved, (loss, targets), plan, number, most)
+                    parts = [part for _, part in moved.parts(most)]
+                    sample = _with_adam_step(sample, built, chosen, parts, weights, first_seed + number)
+            if samples and sample.names != samples[0].names:
+                raise DeclarationError(
+                    f"{networks} networks", "their modules have different names", "build the same model each time"
+                )
+            samples.append(sample)
+            notes += sample.notes
+    places = tuple(_place(samples, row) for row in range(len(samples[0].names)))
+    large = [(float(place.adam_change), place.name) for place in places if place.adam_change > LARGE]
+    if large:
+        change, name = max(large)
+        notes.append(caution(name, change))
+    remarks = tuple(dict.fromkeys(notes))
+    for remark in remarks:
+        warnings.warn(remark, UserWarning, stacklevel=2)
+    first = samples[0]
+    return Measurement(
+        places=places,
+        start=first.start,
+        networks=networks,
+        inputs=arguments.size,
+        probes=directions,
+        forward_method=first.forward_method,
+        backward_method=first.backward_method,
+        mode=mode or "as it is",
+        dtype=str(first.dtype).removeprefix("torch."),
+        device=str(target),
+        errors_over="networks" if networks > 1 else "inputs" if arguments.size > 1 else "probes",
+        output_entries=first.output_entries,
+        peak_bytes=peak(),
+        notes=remarks,
+        theory=() if theory is None else predictions_for(first.names, theory),
+    )
+
+
+def _check(model: Model, networks: int, dtype: torch.dtype | None) -> None:
+    """Refuse numbers that are not floating-point numbers, and several networks of a model with one draw of weights."""
     if dtype is not None and not dtype.is_floating_point:
         raise DeclarationError(
             f"dtype={dtype}", "weights have to be floating-point numbers", "use torch.float32, float64 or bfloat16"
@@ -126,72 +194,10 @@ def measure(
             "a model holds a single draw of its weights, and symres cannot draw them anew",
             "pass a function that builds it: measure(lambda: Net(...), inputs, seeds=30)",
         )
-    given = CallArguments.of(inputs)
-    most = given.size if batch_size is None else min(given.size, whole(batch_size, "batch_size", 1))
-    found: list[NetworkSample] = []
-    changes: list[list[float]] = []
-    notes: list[str] = []
-    with reported(progress, "measuring") as report:
-        for number in range(networks):
-
-            def told_here(what: str, share: float, number: int = number) -> None:
-                report(f"{what}, network {number + 1} of {networks}", (number + share) / networks)
-
-            plan = Plan(directions, exact, start, first_seed, Steps(told_here, 2 * directions + 1))
-            where = None if device is None else torch.device(device)
-            with seeded(first_seed + number, where):
-                built = _built(model)
-                target = device_of(built, next(tensors(given.structure))) if where is None else where
-                if not found:
-                    peak = watched_memory(target)
-                arguments = given.map(partial(converted, dtype=dtype, device=target))
-                weights = [parameter for parameter in built.parameters() if parameter.requires_grad]
-                with kept(built, train=train, dtype=dtype, device=where):
-                    notes += remarks_on(built)
-                    chosen = chosen_places(built, modules, blocks)
-                    most, sample = _sample(built, chosen, arguments, (loss, targets), plan, number, most)
-                    parts = [part for _, part in arguments.parts(most)]
-                    seed_here = first_seed + number
-                    try:
-                        changes.append(changes_at_places(built, chosen, sample.sites, parts, weights, seed_here))
-                    except RuntimeError as error:  # operations without derivatives, or memory too small for them
-                        notes.append(f"the change by one step of Adam could not be computed: {first_line(error)}")
-                        changes.append([math.nan] * len(sample.names))
-            if found and sample.names != found[0].names:
-                raise DeclarationError(
-                    f"{networks} networks", "their modules have different names", "build the same model each time"
-                )
-            found.append(sample)
-            notes += sample.notes
-    places = tuple(_place(found, row, [change[row] for change in changes]) for row in range(len(found[0].names)))
-    large = [(float(place.adam_change), place.name) for place in places if place.adam_change > LARGE]
-    if large:
-        change, name = max(large)
-        notes.append(caution(name, change))
-    told = tuple(dict.fromkeys(notes))
-    for note in told:
-        warnings.warn(note, UserWarning, stacklevel=2)
-    first = found[0]
-    return Measurement(
-        places=places,
-        start=first.start,
-        networks=networks,
-        inputs=given.size,
-        probes=directions,
-        forward_method=first.forward_method,
-        backward_method=first.backward_method,
-        mode=mode or "as it is",
-        dtype=str(first.dtype).removeprefix("torch."),
-        device=str(target),
-        errors_over="networks" if networks > 1 else "inputs" if given.size > 1 else "probes",
-        output_entries=first.output_entries,
-        peak_bytes=peak(),
-        notes=told,
-        theory=() if theory is None else predictions_for(first.names, theory),
-    )
 
 
 def _built(model: Model) -> nn.Module:
+    """The model, or what the function of the user builds."""
     if isinstance(model, nn.Module):
         return model
     if not callable(model):
@@ -228,9 +234,9 @@ def _sample(
     while True:
         try:
             parts = []
-            for position, (part, some) in enumerate(arguments.parts(most)):
+            for position, (part, arguments_of_part) in enumerate(arguments.parts(most)):
                 judged = loss_of_part(*loss, part, size)
-                parts.append(sample_network(model, chosen, some, judged, plan, (number, position)))
+                parts.append(sample_network(model, chosen, arguments_of_part, judged, plan, (number, position)))
             return most, joined(parts)
         except torch.cuda.OutOfMemoryError:
             if most == 1 or mixes_inputs(model):
@@ -238,7 +244,24 @@ def _sample(
             most = (most + 1) // 2
 
 
-def _place(samples: list[NetworkSample], row: int, changes: list[float]) -> PlaceSignals:
+def _with_adam_step(
+    sample: NetworkSample,
+    model: nn.Module,
+    chosen: ChosenModules,
+    parts: list[CallArguments],
+    weights: list[nn.Parameter],
+    seed: int,
+) -> NetworkSample:
+    """The sample with what one step of Adam does to its places, "adam_change" of shape (places, 1); nan if unknown."""
+    changes, notes = [math.nan] * len(sample.names), sample.notes
+    try:
+        changes = changes_at_places(model, chosen, sample.sites, parts, weights, seed)
+    except RuntimeError as error:  # operations without derivatives, or memory too small for them
+        notes = (f"the change by one step of Adam could not be computed: {first_line(error)}", *notes)
+    return replace(sample, arrays={**sample.arrays, "adam_change": np.array(changes)[:, None]}, notes=notes)
+
+
+def _place(samples: list[NetworkSample], row: int) -> PlaceSignals:
     """One place of all networks."""
     arrays = {name: np.stack([sample.arrays[name][row] for sample in samples]) for name in samples[0].arrays}
     gram, squared = arrays["gram"], arrays.get("loss")
@@ -253,11 +276,10 @@ def _place(samples: list[NetworkSample], row: int, changes: list[float]) -> Plac
         name=samples[0].names[row],
         axes=samples[0].axes[row],
         entries=samples[0].entries[row],
-        **{name: average(arrays[name]) for name in (*names, "mean", "token_cosine")},
+        **{name: average(arrays[name]) for name in (*names, "mean", "token_cosine", "adam_change")},
         cosine=average_of_pairs(cosines),
         covariance=average_of_pairs(gram),
-        gradient_norm=EstimatedNumber(math.nan, math.nan) if squared is None else root_of_sums(squared),
-        adam_change=average(np.array(changes)[:, None]),
+        gradient_norm=UNKNOWN if squared is None else root_of_sums(squared),
         gram=gram.mean(axis=0),
         units=units,
         errors_given_inputs={"kernel": 0.0} | {name: error_of_directions(arrays[name]) for name in names[1:]},

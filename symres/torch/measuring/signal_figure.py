@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...report.figures.style import SAME_CURVE, coincide, number_axis
 from ...results.annotated_numbers import EstimatedNumber
-from .place_signals import PlaceSignals, Prediction
+from .place_signals import PlaceComparison, PlaceSignals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ _CONSTANT = 1.5  # a range smaller than this factor is drawn as if it had this f
 
 def draw_signals(
     places: Sequence[PlaceSignals],
-    theory: Sequence[Prediction | None],
+    theory: Sequence[Mapping[str, PlaceComparison]],
     start: str,
     heading: str,
     verdict: str,
@@ -35,7 +35,7 @@ def draw_signals(
 
     Args:
         places: in the order of execution.
-        theory: drawn as lines with bands of what it allows, one entry for each place; empty without a theory.
+        theory: what it says about the numbers of each place, by name; drawn as lines with bands of what it allows.
         start: where forward Jacobians begin.
         heading: above the figure.
         verdict: what is said of the Jacobian norms beside how much they change; may be empty.
@@ -133,14 +133,12 @@ def _theory_of_series(panel: Axes, expected: np.ndarray, allowed: np.ndarray, co
         panel.fill_between([], [], color="0.5", alpha=0.3, linewidth=0, label=_BAND)
 
 
-def _theory(theory: Sequence[Prediction | None], name: str) -> tuple[np.ndarray, np.ndarray] | None:
+def _theory(theory: Sequence[Mapping[str, PlaceComparison]], name: str) -> tuple[np.ndarray, np.ndarray] | None:
     """What the theory says at each place, nan where nothing, and its errors; None if it says nothing at all."""
-    found = [
-        (getattr(p, name, None), getattr(p, f"{name}_error", 0.0)) if p is not None else (None, 0.0) for p in theory
-    ]
-    if all(value is None for value, _ in found):
+    compared = [of_place.get(name, PlaceComparison()) for of_place in theory]
+    if not any(name in of_place for of_place in theory):
         return None
-    return np.array([math.nan if v is None else v for v, _ in found]), np.array([e for _, e in found])
+    return np.array([one.expected for one in compared]), np.array([one.allowed for one in compared])
 
 
 def _scale(panel: Axes) -> None:

@@ -146,12 +146,12 @@ class Measurement(Shown):
             verdict = self.fit().verdict
         except DeclarationError:  # too few places
             verdict = DepthVerdict.UNDECIDED
-        told = "" if verdict is DepthVerdict.UNDECIDED else str(verdict)
+        phase = "" if verdict is DepthVerdict.UNDECIDED else str(verdict)
         count = f"{counted(self.networks, 'network')}, {counted(self.inputs, 'input')}"
         bars = f"{count}; bars: standard errors over {self.errors_over}"
         heading = "\n".join(filter(None, (bars, self._agreement)))
         stack = self.places[:-1] if self._has_readout else self.places
-        return draw_signals(self.places, self.theory, self.start, heading, told, stack)
+        return draw_signals(self.places, self._comparisons, self.start, heading, phase, stack)
 
     @property
     def _has_readout(self) -> bool:

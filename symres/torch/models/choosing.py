@@ -1,4 +1,7 @@
-"""The modules that a user means: by type, by patterns of their names, by a function; or else residual blocks."""
+"""The modules that a user means: by type, by patterns of their names, by a function; or else residual blocks.
+
+And what modules are called in messages.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 from torch import nn
 
 from ...activations.formula_parser import nearest
 from ...core.errors import DeclarationError
-from .wording import some_of
 
 _LISTED = 8  # names in a message
 _CONTAINERS = (nn.ModuleList, nn.Sequential)
@@ -88,18 +91,19 @@ def choose_modules(model: nn.Module, choice: ModuleChoice = None) -> ChosenModul
         raise DeclarationError(asked, "it is not a choice of modules", remedy)
     kind: Any = choice
     fits = (lambda name, module: isinstance(module, kind)) if is_type else kind
-    found = {name or "model": module for name, module in named.items() if fits(name, module)}
-    if not found:
+    chosen = {name or "model": module for name, module in named.items() if fits(name, module)}
+    if not chosen:
         asked = "modules chosen by a function"
         if is_type:
             asked = f"modules of the type {getattr(choice, '__name__', choice)}"
         types = sorted({type(module).__name__ for module in named.values()})
         raise DeclarationError(asked, "the model has none of them", f"its types are {some_of(types, _LISTED)}")
-    return ChosenModules(found)
+    return ChosenModules(chosen)
 
 
 def _matching(named: dict[str, nn.Module], patterns: Sequence[object]) -> dict[str, nn.Module]:
-    found: dict[str, nn.Module] = {}
+    """The modules whose whole names match, or else whose ends do."""
+    chosen: dict[str, nn.Module] = {}
     for pattern in patterns:
         if not isinstance(pattern, str):
             raise DeclarationError(f"modules={patterns!r}", f"{pattern!r} is not text", "pass patterns of names")
@@ -110,8 +114,8 @@ def _matching(named: dict[str, nn.Module], patterns: Sequence[object]) -> dict[s
             guess = nearest(pattern.replace("*", ""), names)
             remedy = f"{guess} its modules are {some_of(names, _LISTED)}".strip()
             raise DeclarationError(f"modules {pattern!r}", "no name of a module matches", remedy)
-        found |= {name: named[name] for name in matches}
-    return {name: module for name, module in named.items() if name in found}
+        chosen |= {name: named[name] for name in matches}
+    return {name: module for name, module in named.items() if name in chosen}
 
 
 def matches_name(name: str, pattern: str) -> bool:
@@ -149,6 +153,7 @@ def block_finder(model: nn.Module) -> Callable[[str], str]:
 
 
 def _outermost_blocks(module: nn.Module, prefix: str) -> dict[str, nn.Module]:
+    """Children of containers that have children themselves; nested ones count once."""
     blocks: dict[str, nn.Module] = {}
     for name, child in module.named_children():
         path = f"{prefix}{name}"
@@ -163,3 +168,20 @@ def _outermost_blocks(module: nn.Module, prefix: str) -> dict[str, nn.Module]:
 def dense_layers(model: nn.Module) -> dict[str, nn.Module]:
     """The dense and convolutional layers of a model, by qualified name, in the order of declaration."""
     return {name: module for name, module in model.named_modules() if isinstance(module, _DENSE)}
+
+
+def module_in_words(name: str, module: nn.Module) -> str:
+    """A module by its qualified name, if it has one, and its type."""
+    return f"{name} ({type(module).__name__})" if name else type(module).__name__
+
+
+def some_of(names: Sequence[str], most: int = 4) -> str:
+    """Names, the first of them if there are many."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def enclosing_module(names: Sequence[str]) -> str:
+    """The innermost module that has all modules of these names; the names themselves if that is the model."""
+    levels = zip(*(name.split(".") for name in names), strict=False)
+    shared = [level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels)]
+    return ".".join(shared) or ", ".join(dict.fromkeys(names))

@@ -1,4 +1,7 @@
-"""A model, and the random numbers of the process, as they were before, whatever is done inside of a context."""
+"""A model, and the random numbers of the process, as they were before, whatever is done inside of a context.
+
+And a pass of a model whose own mistakes are one clear error.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from ...core.errors import DeclarationError
-from .structures import converted
+from ...core.errors import DeclarationError, SymresError
+from .call_arguments import converted
 
 _COPIED = (dict, OrderedDict, list, set)  # attributes of modules whose contents are put back
 _SEEDS = 2**32  # of NumPy
+# what the code of a model raises for inputs that it cannot take, or by a mistake of its own
+_MISTAKES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 _DRAWN = 2**53  # seeds that are drawn: integers that JSON keeps
 
 
@@ -44,7 +49,11 @@ def in_train_mode(mode: str | None) -> bool | None:
 
 @contextmanager
 def kept(
-    model: nn.Module, *, train: bool | None, dtype: torch.dtype | None, device: torch.device | None
+    model: nn.Module,
+    *,
+    train: bool | None = None,
+    dtype: torch.dtype | None = None,
+    device: torch.device | None = None,
 ) -> Iterator[None]:
     """Let a model work on copies of its weights and buffers, without gradients of weights; afterwards all is as before.
 
@@ -127,3 +136,32 @@ def device_of(model: nn.Module, otherwise: torch.Tensor) -> torch.device:
     first = next(model.parameters(), None)
     first = next(model.buffers(), otherwise) if first is None else first
     return first.device
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says first; its type where it says nothing."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def on_one_line(error: BaseException, most: int = 200) -> str:
+    """What an error says, on one line of so many characters; its type where it says nothing."""
+    return " ".join(str(error).split())[:most] or type(error).__name__
+
+
+@contextmanager
+def passing(model: nn.Module) -> Iterator[None]:
+    """Around a call of a model.
+
+    Raises:
+        DeclarationError: the model raised; memory that does not suffice is left to who can ask for less.
+    """
+    try:
+        yield
+    except (SymresError, torch.cuda.OutOfMemoryError):
+        raise
+    except _MISTAKES as error:
+        raise DeclarationError(
+            f"a pass of {type(model).__name__}",
+            f"it raised {type(error).__name__}: {first_line(error)}",
+            "pass inputs that it takes: a tensor, a tuple by position, a dict by name",
+        ) from error

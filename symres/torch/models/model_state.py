@@ -12,11 +12,10 @@ import torch
 from torch import nn
 
 from ...core.errors import DeclarationError
-from .arguments_of_models import CallArguments
-from .keeping import kept
+from .call_arguments import CallArguments, first_tensor, tensors
+from .choosing import module_in_words, some_of
+from .keeping import first_line, kept, passing
 from .observing import hooked
-from .structures import first_tensor, tensors
-from .wording import first_line, module_in_words, passing, some_of
 
 _BATCH_NORM = nn.modules.batchnorm._BatchNorm
 _DROPOUT = (nn.modules.dropout._DropoutNd, nn.RReLU)
@@ -137,6 +136,7 @@ def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def _differ(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors differ by more than the rounding of their type."""
     if one.shape != other.shape or one.dtype != other.dtype:
         return True
     if not one.is_floating_point():
@@ -200,7 +200,7 @@ def first_without_gradients(model: nn.Module, arguments: CallArguments) -> str:
             broken.append(module_in_words(name, module))
             raise  # it stops the pass
 
-    with kept(model, train=None, dtype=None, device=None), suppress(RuntimeError), torch.enable_grad():
+    with kept(model), suppress(RuntimeError), torch.enable_grad():
         for parameter in model.parameters():
             parameter.requires_grad_(parameter.is_floating_point())
         with hooked(dict(model.named_modules()), leaving=leaving):

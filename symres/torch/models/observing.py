@@ -6,15 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import Enum
 from functools import partial
 from typing import TypeAlias
 
 import torch
 from torch import nn
 
+from .call_arguments import first_tensor, with_first_tensor
 from .choosing import ChosenModules
-from .structures import first_tensor, with_first_tensor
 
 
 @contextmanager
@@ -45,26 +44,19 @@ def hooked(
             handle.remove()
 
 
-class Side(Enum):
-    """Of a module."""
-
-    INPUT = "input"
-    OUTPUT = "output"
-
-
 @dataclass(frozen=True)
 class Site:
     """A place in a model: one side of one call of a module.
 
     Args:
         module: the qualified name of the module.
-        side: what enters it or what leaves it: the first tensor of floating-point numbers in that.
+        is_input: whether it is what enters the module, or what leaves it: the first tensor of floating-point numbers.
         call: of calls in one pass of the model, from 1.
     """
 
     module: str
-    side: Side = Side.OUTPUT
-    call: int = 1
+    is_input: bool
+    call: int
 
 
 Action: TypeAlias = Callable[[Site, torch.Tensor], torch.Tensor | None]
@@ -78,21 +70,21 @@ def watching(chosen: ChosenModules, action: Action) -> Iterator[None]:
         chosen: modules of the model.
         action: of the place and its tensor; a tensor that it returns goes on in the place of the one that came.
     """
-    calls: Counter[tuple[str, Side]] = Counter()
+    calls: Counter[tuple[str, bool]] = Counter()
 
-    def at(name: str, side: Side, value: object) -> object:
+    def at(name: str, is_input: bool, value: object) -> object:
         tensor = first_tensor(value)
         if tensor is None:
             return None
-        calls[name, side] += 1
-        new = action(Site(name, side, calls[name, side]), tensor)
+        calls[name, is_input] += 1
+        new = action(Site(name, is_input, calls[name, is_input]), tensor)
         return None if new is None else with_first_tensor(value, new)
 
     def entering(name: str, module: nn.Module, args: object, kwargs: object) -> object:
-        return at(name, Side.INPUT, (args, kwargs)) if name in chosen.entered else None
+        return at(name, True, (args, kwargs)) if name in chosen.entered else None
 
     def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> object:
-        return at(name, Side.OUTPUT, output) if chosen.left is None or name in chosen.left else None
+        return at(name, False, output) if chosen.left is None or name in chosen.left else None
 
     with hooked(chosen.modules, entering, leaving):
         yield
@@ -115,9 +107,9 @@ def sites_of(
 
     def note(site: Site, tensor: torch.Tensor) -> None:
         has_just_left = bool(last) and last[0][:2] == (id(tensor), tensor._version)
-        if site.side is Side.OUTPUT:
+        if not site.is_input:
             last[:] = [(id(tensor), tensor._version, tensor)]
-        if not (site.side is Side.INPUT and has_just_left) and visit(site, tensor):
+        if not (site.is_input and has_just_left) and visit(site, tensor):
             sites.append(site)
 
     with watching(chosen, note):
@@ -127,11 +119,9 @@ def sites_of(
 
 def names_of(sites: list[Site]) -> list[str]:
     """What places are called: by the module; "input of h.0" is what enters h.0; "fc#2" its second call of several."""
-    most: Counter[tuple[str, Side]] = Counter((site.module, site.side) for site in sites)
-    last = {(site.module, site.side): site.call for site in sites}
+    last = {(site.module, site.is_input): site.call for site in sites}
     names = []
     for site in sites:
-        key = site.module, site.side
-        name = f"{site.module}#{site.call}" if most[key] > 1 or last[key] > 1 else site.module
-        names.append(f"input of {name}" if site.side is Side.INPUT else name)
+        name = f"{site.module}#{site.call}" if last[site.module, site.is_input] > 1 else site.module
+        names.append(f"input of {name}" if site.is_input else name)
     return names

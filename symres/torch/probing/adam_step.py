@@ -8,11 +8,10 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import nn
 
-from ..models.arguments_of_models import CallArguments
+from ..models.call_arguments import CallArguments, first_tensor
 from ..models.choosing import ChosenModules
 from ..models.keeping import kept
 from ..models.observing import Site
-from ..models.structures import first_tensor
 from .network_passes import Passes, no_fused_encoders
 
 RATE, _EPSILON = 1e-3, 1e-8  # of Adam, as PyTorch has them unless a user says otherwise
@@ -48,7 +47,7 @@ def adam_changes(
     for part in parts:
         torch.manual_seed(seed)
         before = streams(part)
-        with kept(model, train=None, dtype=None, device=None), torch.no_grad():
+        with kept(model), torch.no_grad():
             for weight, new in zip(weights, stepped, strict=False):  # there are none where nothing depends on them
                 weight.copy_(new)
             torch.manual_seed(seed)
@@ -98,7 +97,7 @@ def _after_step(
 ) -> list[torch.Tensor]:
     """The weights after the step: both averages of Adam are those of the first gradient alone."""
     generator, entries = torch.Generator().manual_seed(seed), 0
-    with kept(model, train=None, dtype=None, device=None), torch.enable_grad():
+    with kept(model), torch.enable_grad():
         for weight in weights:
             weight.requires_grad_(True)
         for part in parts:

@@ -11,8 +11,9 @@ from torch import nn
 
 from ...activations.formula_parser import nearest
 from ...core.errors import DeclarationError
-from ..models.arguments_of_models import CallArguments
-from ..models.choosing import ChosenModules
+from ..models.call_arguments import CallArguments
+from ..models.choosing import ChosenModules, some_of
+from ..models.keeping import first_line
 from ..models.model_state import (
     active_dropout,
     first_nonfinite,
@@ -23,9 +24,16 @@ from ..models.model_state import (
     where_passes_differ,
 )
 from ..models.observing import Site, names_of, sites_of
-from ..models.wording import first_line, some_of
-from .jacobian_passes import LossFunction, ReverseGraph, reverse_norms, tangent_norms
-from .network_passes import Passes, accurate, counts_inputs, no_fused_encoders
+from .network_passes import (
+    LossFunction,
+    Passes,
+    ReverseGraph,
+    accurate,
+    counts_inputs,
+    no_fused_encoders,
+    reverse_norms,
+    tangent_norms,
+)
 
 PAIRED = 128  # inputs of which all pairs are compared: their number grows with the square
 
@@ -224,6 +232,7 @@ def _visited(
 
 
 def _start(names: list[str], sites: list[Site], arguments: CallArguments, start: str | None) -> Site | None:
+    """The place where Jacobians begin; None for the input."""
     if start is None or start == "input":
         if arguments.differentiable is not None:
             return None
@@ -243,24 +252,24 @@ def _forward(passes: Passes, rngs: list[np.random.Generator], plan: Plan, entrie
     also = "; with derivatives by the other inputs of the batch, of order 1/inputs" if passes.coupled else ""
     directions = f"all {directions_there} directions" if exact else f"{plan.probes} random directions"
     try:
-        found = []
+        norms = []
         for rng in rngs[:1] if exact else rngs:
-            found.append(passes.table())
+            norms.append(passes.table())
             for position in range(directions_there) if exact else [None]:
-                found[-1] += tangent_norms(passes, rng, position)
+                norms[-1] += tangent_norms(passes, rng, position)
                 plan.steps("forward")
-        return np.stack(found, axis=2), f"forward-mode derivatives along {directions}{also}"
+        return np.stack(norms, axis=2), f"forward-mode derivatives along {directions}{also}"
     except (NotImplementedError, RuntimeError) as error:
         if isinstance(error, torch.cuda.OutOfMemoryError):
             raise
         said = first_line(error)
-    found = []
+    norms = []
     for rng in rngs[:1] if plan.exact else rngs:
-        found.append(reverse_norms(passes, rng, bool(plan.exact)))
+        norms.append(reverse_norms(passes, rng, bool(plan.exact)))
         plan.steps("forward")
     directions = "from all entries" if plan.exact else f"from {plan.probes} random cotangents"
     because = f"because forward mode failed ({said})"
-    return np.stack(found, axis=2), f"reverse-mode derivatives {directions} of each place{also}, {because}"
+    return np.stack(norms, axis=2), f"reverse-mode derivatives {directions} of each place{also}, {because}"
 
 
 def _backward(

@@ -2,8 +2,7 @@
 
 predict_model      theory and measurement of a model side by side
 read_model         the reading of a model: equal stretches together, each kind compared with random networks
-own_weights        where weights are shared, or fit to their stream as trained ones do
-replaying          a stretch on Gaussian streams with random weights
+weight_checks      a stretch on Gaussian streams with random weights; weights that are shared, or fit to their stream
 model_reading      the result for a model
 read_block         the result for a block of it; its kernel map and chi_perp as floats
 """

@@ -99,8 +99,8 @@ class Reading(Shown):
             )
 
     def _title(self) -> str:
-        known = sum(block.count for block in self.recognised)
-        said = f"{self.model}: {known} of {len(self.order)} parts are layers that the theory knows"
+        layers = sum(block.count for block in self.recognised)
+        said = f"{self.model}: {layers} of {len(self.order)} parts are layers that the theory knows"
         unlike = sum(len(block.unlike_draws) for block in self.recognised)
         return said + (f", {unlike} of them with weights that do not act like independent draws" if unlike else "")
 

@@ -14,12 +14,12 @@ from ...core.errors import DeclarationError, SymresError
 from ..measuring.measure import measure
 from ..measuring.place_signals import Prediction
 from ..measuring.signals import Measurement
-from ..models.arguments_of_models import CallArguments, Inputs
+from ..models.call_arguments import CallArguments, Inputs
 from ..models.choosing import ChosenModules
 from .model_reading import Reading
-from .own_weights import KERNEL_SCATTER
 from .read_block import ReadBlock, StretchPlaces, layer_value
 from .read_model import reading_of_run
+from .weight_checks import KERNEL_SCATTER
 
 _PER_WIDTH = 5.0  # relative correction of order 1/n in each layer that is allowed, times n
 _OF_NEURONS = KERNEL_SCATTER, 1.0  # and the same of a squared slope: <phi'^4>/<phi'^2>^2 - 1, for relu (1/2)/(1/4) - 1
@@ -74,8 +74,8 @@ def predict(model: nn.Module, inputs: Inputs, *, check: bool = True, seed: int =
             f"a prediction for {reading.model}", "no part of it has a theory", "print(st.read(model, inputs))"
         )
     modules = {name: module for name, module in model.named_modules() if name in entered | left}
-    found = measure(model, inputs, ChosenModules(modules, entered, left), seed=seed, **measured)
-    return replace(found, theory=_theory(reading, found))
+    measurement = measure(model, inputs, ChosenModules(modules, entered, left), seed=seed, **measured)
+    return replace(measurement, theory=_theory(reading, measurement))
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class _Front:
     shift: float = 0.0  # the sum of that over layers: a kernel that is off stays so
 
 
-def _theory(reading: Reading, found: Measurement) -> tuple[Prediction | None, ...]:
+def _theory(reading: Reading, measurement: Measurement) -> tuple[Prediction | None, ...]:
     """A prediction for each place that has one."""
     predictions: dict[str, Prediction] = {}
     front: _Front | None = None
@@ -102,7 +102,7 @@ def _theory(reading: Reading, found: Measurement) -> tuple[Prediction | None, ..
     for number, which in reading.order:
         block = reading.blocks[number]
         span = block.spans[which]
-        front = _measured_front(found, span) if front is None else front
+        front = _measured_front(measurement, span) if front is None else front
         try:
             front = None if front is None or not block.is_known else _behind(front, block, which)
         except SymresError:  # a quantity that is not known
@@ -117,15 +117,15 @@ def _theory(reading: Reading, found: Measurement) -> tuple[Prediction | None, ..
                 apjn_forward_error=0.0 if norm is None else norm * math.hypot(front.jacobian_error, front.shift),
                 of_inputs=True,
             )
-    _add_backward(predictions, layers, found)
-    return tuple(predictions.get(place.name) for place in found.places)
+    _add_backward(predictions, layers, measurement)
+    return tuple(predictions.get(place.name) for place in measurement.places)
 
 
 def _add_backward(
-    predictions: dict[str, Prediction], layers: Sequence[tuple[StretchPlaces, _Front | None]], found: Measurement
+    predictions: dict[str, Prediction], layers: Sequence[tuple[StretchPlaces, _Front | None]], measurement: Measurement
 ) -> None:
     """Jacobian norms to the output, as far back as all layers are known, if the last of them gives the output."""
-    ends = [place for place in found.places if layers and place.name == layers[-1][0].exit]
+    ends = [place for place in measurement.places if layers and place.name == layers[-1][0].exit]
     if not ends or not math.isclose(ends[0].apjn_backward, 1.0, rel_tol=1e-3):
         return
     norm, error, shift, rank = 1.0, 0.0, 0.0, math.nan
@@ -143,14 +143,15 @@ def _add_backward(
             )
 
 
-def _measured_front(found: Measurement, span: StretchPlaces) -> _Front | None:
+def _measured_front(measurement: Measurement, span: StretchPlaces) -> _Front | None:
+    """Where the theory starts anew: measured kernels, and the Jacobian norm as far as it is known there."""
     kernels = np.array(span.kernels)
     if not len(kernels) or not np.all(np.isfinite(kernels)) or not np.all(kernels > 0):
         return None
-    if span.entry == "input" and found.start == "input":
+    if span.entry == "input" and measurement.start == "input":
         return _Front(kernels, jacobian=1.0, rank=span.inputs)
     # Jacobians from what enters a module go through that module only, not past it
-    for place in () if found.start.startswith(_ENTERING) else found.places:
+    for place in () if measurement.start.startswith(_ENTERING) else measurement.places:
         if place.name == span.entry:
             number, error = place.apjn_forward, place.error_given_inputs("apjn_forward")
             error = 0.0 if math.isnan(error) else error
@@ -188,16 +189,16 @@ def _behind(front: _Front, block: ReadBlock, which: int) -> _Front:
     (up, faster), (at, slope) = values(before * (1 + front.kernel_error)), values(before)
     moved = abs(faster - slope) / slope if slope > 0 else 0.0  # by what the kernel is off
     uneven = float(rows[:, 1].std()) / chi if chi > 0 else 0.0
-    own = math.hypot(correction, of_slope, uneven)
+    of_layer = math.hypot(correction, of_slope, uneven)
     return _Front(
         rows[:, 0],
         math.hypot(abs(up - at) / at, correction, of_kernel, _scatter(made, span.outputs)),
         front.jacobian * chi,
-        math.hypot(front.jacobian_error, own, _scatter(turned, span.outputs * front.rank)),
+        math.hypot(front.jacobian_error, of_layer, _scatter(turned, span.outputs * front.rank)),
         _rank(front.rank, turned, span.outputs),
         chi,
         turned,
-        own,
+        of_layer,
         moved,
         front.shift + moved,
     )

@@ -240,8 +240,8 @@ def common_name(names: Sequence[str]) -> str:
     split = [name.split(".") for name in names]
     if any(len(parts) != len(first) for parts in split):
         return f"{names[0]} ... {names[-1]}"
-    found = [part if all(parts[i] == part for parts in split) else "*" for i, part in enumerate(first)]
-    return f"{names[0]} ... {names[-1]}" if set(found) == {"*"} else ".".join(found)
+    common = [part if all(parts[i] == part for parts in split) else "*" for i, part in enumerate(first)]
+    return f"{names[0]} ... {names[-1]}" if set(common) == {"*"} else ".".join(common)
 
 
 def _range(values: Sequence[float]) -> str:

@@ -13,21 +13,19 @@ import sympy as sp
 import torch
 from torch import nn
 
-from ...core.errors import DeclarationError, SymresError
+from ...core.errors import SymresError
 from ...core.words import abbreviated
 from ...layers.normalisation import BatchNorm
-from ..equations.dense_variances import remarks, variances
+from ..equations.formula_values import remarks, variances
 from ..equations.layering import StretchReading, read_stretches
-from ..models.arguments_of_models import CallArguments, Inputs
-from ..models.choosing import block_finder
-from ..models.keeping import kept, required_module, seeded
-from ..models.wording import enclosing_module, on_one_line
-from ..tracing.prepared_runs import WIDE, inputs_or_guess, recorded
+from ..models.call_arguments import CallArguments, Inputs
+from ..models.choosing import block_finder, enclosing_module
+from ..models.keeping import on_one_line, required_module
+from ..tracing.recording import inputs_or_guess, widest_run
 from ..tracing.run_record import ModuleCall, RunRecord, stream_steps
 from .model_reading import Reading
-from .own_weights import shared_weights, unlike_draws
 from .read_block import DenseNumbers, ReadBlock, StretchPlaces, common_name, layer_value
-from .replaying import RandomStretch
+from .weight_checks import RandomStretch, shared_weights, unlike_draws
 
 _MOST_INPUTS = 16  # that are run
 _GUESSED = 4  # random inputs where none are given
@@ -76,33 +74,27 @@ def read(model: nn.Module, inputs: Inputs | None = None, *, check: bool = True, 
 
 def reading_of_run(model: nn.Module, arguments: CallArguments, check: bool, seed: int) -> Reading:
     """As ``read``, of all inputs."""
-    for dtype in WIDE:
-        with seeded(seed), kept(model, train=False, dtype=dtype, device=None):
-            try:
-                _, record = recorded(model, arguments, dtype)
-            except DeclarationError as error:
-                failure = error
-                continue
-            steps = stream_steps(record, record.required_output(type(model).__name__))
-            stretches = read_stretches(record, steps, block_finder(model))
-            generator = torch.Generator().manual_seed(seed) if check else None
-            groups: dict[tuple[Any, ...], list[StretchReading]] = {}  # equal stretches together
-            order = []
-            for stretch in stretches:
-                group = groups.setdefault(kind := _kind_of(stretch), [])
-                order.append((list(groups).index(kind), len(group)))
-                group.append(stretch)
-            blocks = tuple(_block(record, group, generator) for group in groups.values())
-            shared, notes = shared_weights(record, [stretch for stretch in stretches if stretch.layer is not None])
-            return Reading(type(model).__name__, blocks, tuple(order), notes, shared)
-    raise failure
+    label = type(model).__name__
+    with widest_run(model, arguments, seed) as (_, record):
+        steps = stream_steps(record, record.required_output(label))
+        stretches = read_stretches(record, steps, block_finder(model))
+        generator = torch.Generator().manual_seed(seed) if check else None
+        groups: dict[tuple[Any, ...], list[StretchReading]] = {}  # equal stretches together
+        order = []
+        for stretch in stretches:
+            group = groups.setdefault(kind := _kind_of(stretch), [])
+            order.append((list(groups).index(kind), len(group)))
+            group.append(stretch)
+        blocks = tuple(_block(record, group, generator) for group in groups.values())
+        shared, notes = shared_weights(record, [stretch for stretch in stretches if stretch.layer is not None])
+        return Reading(label, blocks, tuple(order), notes, shared)
 
 
 def _kind_of(stretch: StretchReading) -> tuple[Any, ...]:
     """What makes two stretches the same block of a model."""
     pattern = re.sub(r"(?<![^. ])\d+(?![^.,])", "*", _place(stretch))
     opaque = tuple((part.kind, part.reason) for part in stretch.opaque)
-    shape = None if stretch.found is None else tuple((d.made.fan_in, d.fan_out) for d in stretch.found.dense)
+    shape = None if stretch.equation is None else tuple((d.made.fan_in, d.fan_out) for d in stretch.equation.dense)
     said = "" if stretch.layer is not None else _equation(stretch)
     return pattern, stretch.layer, opaque, shape, said
 
@@ -110,33 +102,34 @@ def _kind_of(stretch: StretchReading) -> tuple[Any, ...]:
 def _place(stretch: StretchReading) -> str:
     """The innermost module that has the dense layers and the unknown parts of a stretch, or else its norms."""
     names = [part.place or part.kind for part in stretch.opaque]
-    if stretch.found is not None:
-        names = names or [dense.name for dense in stretch.found.dense] or list(stretch.found.norms)
+    if stretch.equation is not None:
+        names = names or [dense.name for dense in stretch.equation.dense] or list(stretch.equation.norms)
     return enclosing_module(names or [call.inside[-1].name for call in stretch.calls])
 
 
 def _equation(stretch: StretchReading) -> str:
     """The forward equation; decimals of many digits are rounded, and what is no layer is cut where it is long."""
-    if stretch.found is None:
+    if stretch.equation is None:
         return ""
-    long = {r: sp.Float(r, 6) for r in stretch.found.expression.atoms(sp.Rational) if r.q > _LONG and r.p != 1}
+    long = {r: sp.Float(r, 6) for r in stretch.equation.expression.atoms(sp.Rational) if r.q > _LONG and r.p != 1}
     if stretch.layer is not None and not long:
         return f"z' = {stretch.layer.text}"
-    text = abbreviated(stretch.found.expression.xreplace(long), _LONGEST)
+    text = abbreviated(stretch.equation.expression.xreplace(long), _LONGEST)
     return f"z' = {text}"
 
 
 def _block(record: RunRecord, group: Sequence[StretchReading], generator: torch.Generator | None) -> ReadBlock:
+    """Equal stretches as one block, compared with random networks if a generator is given."""
     first = group[0]
     places = tuple(map(_place, group))
-    norms = [stretch.found.norms for stretch in group if stretch.found is not None]
+    norms = [stretch.equation.norms for stretch in group if stretch.equation is not None]
     block = ReadBlock(
         place=common_name(places),
         places=places,
         form=first.layer,
         text=_equation(first),
         dense=tuple(map(_numbers, group)),
-        activations=() if first.found is None else first.found.activations,
+        activations=() if first.equation is None else first.equation.activations,
         norms=tuple(common_name(names) for names in zip(*norms, strict=True)),
         opaque=first.opaque,
         reason=first.reason,
@@ -147,7 +140,7 @@ def _block(record: RunRecord, group: Sequence[StretchReading], generator: torch.
 
 
 def _numbers(stretch: StretchReading) -> tuple[DenseNumbers, ...]:
-    uses = () if stretch.found is None else stretch.found.dense
+    uses = () if stretch.equation is None else stretch.equation.dense
     return tuple(
         DenseNumbers(use.name, use.made.fan_in, use.fan_out, *variances(use), (use.C_W.name, use.C_b.name))
         for use in uses
@@ -155,13 +148,14 @@ def _numbers(stretch: StretchReading) -> tuple[DenseNumbers, ...]:
 
 
 def _remarks(group: Sequence[StretchReading]) -> tuple[str, ...]:
-    found = [stretch.found for stretch in group if stretch.found is not None]
+    """What the theory leaves out of the weights and norms of equal stretches, with the names of the modules."""
+    equations = [stretch.equation for stretch in group if stretch.equation is not None]
     names: dict[str, list[str]] = {}
-    for use in (use for each in found for use in each.dense):
+    for use in (use for each in equations for use in each.dense):
         for remark in remarks(use):
             names.setdefault(remark, []).append(use.name)
     said = [f"{common_name(list(dict.fromkeys(those)))}: {remark}" for remark, those in names.items()]
-    if any(each.expression.atoms(BatchNorm) for each in found):
+    if any(each.expression.atoms(BatchNorm) for each in equations):
         said.append("the theory normalises by averages over a batch (train mode), not by running statistics")
     return tuple(said)
 
@@ -187,10 +181,10 @@ def _checked(
     if not comparisons:
         return replace(block, remarks=(*block.remarks, "too narrow to be compared with random networks"))
     unlike, remarks_on_draws = unlike_draws(record, group, block)
-    own, theory = network.own_kernel(K), layer_value(block.form, "kernel_map", K, numbers)
+    kernel, theory = network.own_kernel(K), layer_value(block.form, "kernel_map", K, numbers)
     width = min([record.values[group[0].exit].shape[-1], *(use.fan_out for use in network.uses)])
-    if abs(own - theory) > _FAR * (2 / width) ** 0.5 * abs(theory):
-        remark = f"on Gaussian inputs its own weights give the kernel {own:.4g}, independent weights {theory:.4g}"
+    if abs(kernel - theory) > _FAR * (2 / width) ** 0.5 * abs(theory):
+        remark = f"on Gaussian inputs its own weights give the kernel {kernel:.4g}, independent weights {theory:.4g}"
         remarks_on_draws = (remark, *remarks_on_draws)
     checks = tuple(f"{comparison}, {comparison.networks} networks" for comparison in comparisons)
     return replace(block, checks=checks, remarks=(*block.remarks, *remarks_on_draws), unlike_draws=unlike)
@@ -201,15 +195,15 @@ _KERNELS = 16  # shares of positions
 
 def span_of(record: RunRecord, stretch: StretchReading) -> StretchPlaces:
     """The places of a stretch, and the kernels at the first."""
-    found = stretch.found
-    dense = () if found is None else found.dense
-    axis = -1 if found is None or found.axis is None else found.axis
+    equation = stretch.equation
+    dense = () if equation is None else equation.dense
+    axis = -1 if equation is None or equation.axis is None else equation.axis
     inputs, outputs = (int(record.values[number].shape[axis]) for number in (stretch.entry, stretch.exit))
     entry = place_of(record, stretch.entry)
     inner = [use.fan_out for use in dense]
     if outputs in inner:  # the dense layer that makes the exit: nothing averages over its neurons
         inner.remove(outputs)
-    if entry != "input" or (found is not None and found.norms):  # what is given does not fluctuate
+    if entry != "input" or (equation is not None and equation.norms):  # what is given does not fluctuate
         inner.append(inputs)
     return StretchPlaces(
         entry=entry,

@@ -15,13 +15,11 @@ from ...core.errors import DeclarationError
 from ...core.progress import Progress, reported
 from ...core.scalars import whole
 from ...core.words import counted
-from ..models.arguments_of_models import CallArguments, Inputs
+from ..models.call_arguments import CallArguments, Inputs, first_tensor, mean_square
 from ..models.choosing import ModuleChoice, choose_modules
-from ..models.keeping import required_module, seeded
+from ..models.keeping import passing, required_module, seeded
 from ..models.observing import hooked
-from ..models.structures import first_tensor, mean_square
-from ..models.wording import passing
-from ..tracing.prepared_runs import inputs_or_guess
+from ..tracing.recording import inputs_or_guess
 from .width_scaling import OUTPUT, WidthScaling
 
 Optimizer = Callable[[nn.Module, float], torch.optim.Optimizer]

@@ -100,7 +100,7 @@ class TangentKernel(Shown):
         z = self.z
         if z is None:
             return facts
-        told = (
+        distance = (
             f"entries differ from it by {float(np.sqrt(np.nanmean(np.square(z)))):.3g} standard deviations of networks"
         )
-        return [*facts, Fact("scatter", f"{told} of this width ({self.networks} drawn)")]
+        return [*facts, Fact("scatter", f"{distance} of this width ({self.networks} drawn)")]

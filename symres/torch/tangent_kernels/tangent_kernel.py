@@ -1,11 +1,18 @@
-"""The tangent kernel of a model with its present weights: one call. Derivatives of outputs in the parameters."""
+"""The tangent kernel of a model with its present weights: one call. Derivatives of outputs in the parameters.
+
+Beside it that of the model as it was read, at infinite width, in PyTorch's parametrisation. There weights are not
+scaled: a dense layer of u with n inputs adds ``n <u u'>`` by its weights and 1 by its biases to the kernel that its
+inputs bring along.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
 
 import numpy as np
+import sympy as sp
 import torch
 from torch import nn
 from torch.func import functional_call, jacrev
@@ -13,17 +20,23 @@ from torch.func import functional_call, jacrev
 from ...core.errors import DeclarationError, SymresError
 from ...core.progress import Progress, reported
 from ...core.scalars import whole
-from ..models.arguments_of_models import CallArguments, Inputs
+from ...core.symbols import K1, K2, C, K, Theta
+from ...layers.layer import Layer
+from ...layers.program import Draw
+from ...theory.theory import derive
+from ...theory.walk.tangent import tangent
+from ..models.call_arguments import CallArguments, Inputs, first_tensor, mean_square
 from ..models.choosing import ModuleChoice, choose_modules
-from ..models.keeping import kept, required_module, seeded
-from ..models.structures import first_tensor, mean_square
-from ..models.wording import passing
+from ..models.keeping import kept, passing, required_module, seeded
+from ..reading.model_reading import Reading
+from ..reading.read_block import compiled_expressions
 from ..reading.read_model import reading_of_run
 from .kernel_comparison import TangentKernel
-from .tangent_theory import tangent_theory
 
 _MOST_READ = 16  # inputs on which the model is read
 _ALL, _OTHERS = "all parameters", "other parameters"
+_EQUAL = 1e-12  # of 1 - the cosine of two inputs: below it is rounding
+_KEPT = 64  # compiled layers: more than one model has
 _NUMBERS = 2**26  # of derivatives that are held at a time, half a gigabyte of doubles
 
 Parameters = Mapping[str, torch.Tensor]
@@ -83,7 +96,7 @@ def tangent_kernel(
     groups = _groups(model, trained, blocks)
     expected, reason = _expected(model, one, other, trained, seed) if theory else (None, "switched off by theory=False")
     draws = redrawn if expected is not None else 0
-    prepared = kept(model, train=False, dtype=None, device=None)
+    prepared = kept(model, train=False)
     with reported(progress, "tangent kernel") as report, seeded(seed), prepared, passing(model):
         weights = {name: model.get_parameter(name).detach().clone() for name in trained}
 
@@ -107,13 +120,13 @@ def _groups(model: nn.Module, trained: list[str], blocks: ModuleChoice) -> Group
     """Names of parameters by block, and those in none."""
     if blocks is None:
         return {_ALL: frozenset(trained)}
-    found: dict[str, frozenset[str]] = {}
+    groups: dict[str, frozenset[str]] = {}
     left = dict.fromkeys(trained)
     for block, module in choose_modules(model, blocks).modules.items():
         inside = {id(parameter) for parameter in module.parameters()}
-        found[block] = frozenset(name for name in left if id(model.get_parameter(name)) in inside)
-        left = {name: None for name in left if name not in found[block]}
-    return found | ({_OTHERS: frozenset(left)} if left else {})
+        groups[block] = frozenset(name for name in left if id(model.get_parameter(name)) in inside)
+        left = {name: None for name in left if name not in groups[block]}
+    return groups | ({_OTHERS: frozenset(left)} if left else {})
 
 
 def _expected(
@@ -126,7 +139,7 @@ def _expected(
     rows = [tensor.detach().double().cpu().numpy() for tensor in vectors]
     try:
         _, first = next(one.parts(_MOST_READ))
-        return tangent_theory(reading_of_run(model, first, True, seed), trained, *rows), ""
+        return _theory(reading_of_run(model, first, True, seed), trained, *rows), ""
     except SymresError as error:
         return None, error.found
 
@@ -168,9 +181,9 @@ def _stacked(model: nn.Module, parameters: Parameters, arguments: CallArguments)
 def _rows(model: nn.Module, parameters: Parameters, arguments: CallArguments) -> dict[str, torch.Tensor]:
     """Derivatives of all outputs of one input, shape (outputs, entries), by parameter."""
 
-    def outputs(given: dict[str, torch.Tensor]) -> torch.Tensor:
+    def outputs(weights: dict[str, torch.Tensor]) -> torch.Tensor:
         copies = arguments.map(torch.clone)
-        tensor = first_tensor(functional_call(model, given, copies.args, dict(copies.kwargs)))
+        tensor = first_tensor(functional_call(model, weights, copies.args, dict(copies.kwargs)))
         if tensor is None:
             asked, remedy = f"the tangent kernel of {type(model).__name__}", "pass a model with floating-point outputs"
             raise DeclarationError(asked, "it returns no floating-point numbers", remedy)
@@ -187,3 +200,79 @@ def _rows(model: nn.Module, parameters: Parameters, arguments: CallArguments) ->
             ]
         derivatives = dict(zip(leaves, map(torch.stack, zip(*rows, strict=True)), strict=True))
     return {name: matrix.detach().flatten(1) for name, matrix in derivatives.items()}
+
+
+def _theory(reading: Reading, trained: Collection[str], one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The kernel of pairs of inputs, nan for opposite ones.
+
+    Args:
+        reading: of the model.
+        trained: names of the parameters that are differentiated.
+        one: inputs, shape (inputs, entries).
+        other: likewise.
+
+    Raises:
+        DeclarationError: parts of the model stay measured, positions are mixed, weights are shared, or parameters are
+            trained that are neither weights nor biases of the layers.
+    """
+    asked = f"the tangent kernel of {reading.model} at infinite width"
+    layers = [(reading.blocks[number], which) for number, which in reading.order]
+    unknown = [block.place or block.text for block, _ in layers if not block.is_known]
+    dense = {d.name for block, which in layers if block.dense for d in block.dense[which]}
+    others = sorted(set(trained) - {f"{name}.{kind}" for name in dense for kind in ("weight", "bias")})
+    for problem, names in (("symres has no theory for some parts", unknown), ("layers share weights", reading.shared),
+                           ("some trained parameters are not of a dense layer", others)):  # fmt: skip
+        if names:
+            raise DeclarationError(asked, f"{problem}: {', '.join(names[:4])}", "compare with other networks instead")
+    kernel = np.full((len(one), len(other)), np.nan)
+    for i, j in np.ndindex(kernel.shape):
+        pair = np.stack([one[i], other[j]])
+        (k1, c), (_, k2) = pair @ pair.T / pair.shape[1]
+        state = (float(k1), float(k2), float(c), 0.0)
+        try:
+            for block, which in layers:
+                numbers = dict(block.numbers[which])
+                for d in block.dense[which]:
+                    rates = {f"weight_{d.symbols[0]}": d.fan_in * (f"{d.name}.weight" in trained)}
+                    numbers |= {**rates, f"bias_{d.symbols[0]}": float(f"{d.name}.bias" in trained)}
+                assert block.form is not None
+                state = _Maps(block.form).step(state, numbers)
+            kernel[i, j] = state[3]
+        except SymresError:
+            continue
+    return kernel
+
+
+@lru_cache(_KEPT)
+class _Maps:
+    """Kernels, covariance and tangent kernel behind a layer, compiled once for each."""
+
+    def __init__(self, form: Layer) -> None:
+        walks = derive(form).walks
+        self._parameters: set[sp.Symbol] = set()
+
+        def rates(draw: Draw) -> tuple[sp.Expr, sp.Expr]:
+            symbol = sp.sympify(draw.C_W)
+            weight, bias = (sp.Symbol(f"{kind}_{symbol}") for kind in ("weight", "bias"))
+            self._parameters |= {weight, bias}
+            return weight / symbol, bias / draw.C_b if draw.C_b != 0 else sp.Integer(0)
+
+        first = walks.one.first
+        alone = tangent(walks.one, first, first, Theta, rates)
+        self._alone = compiled_expressions(walks.one.assignments, walks.next_kernel, alone)
+        both = tangent(walks.two, 1, 2, Theta, rates)
+        self._both = compiled_expressions(walks.two.assignments, walks.next_covariance, both)
+        self._parameters |= set(form.parameters)
+
+    def step(
+        self, state: tuple[float, float, float, float], numbers: Mapping[str, float]
+    ) -> tuple[float, float, float, float]:
+        """K1, K2, C and Theta of two inputs behind the layer, from those before it."""
+        k1, k2, c, theta = state
+        values = {symbol: numbers[symbol.name] for symbol in self._parameters} | {Theta: theta}
+        after, tangent_of_one = self._alone({**values, K: k1})
+        if abs(c - (k1 * k2) ** 0.5) <= _EQUAL * abs(c) and abs(k1 - k2) <= _EQUAL * k1:
+            return float(after), float(after), float(after), float(tangent_of_one)
+        other, _ = self._alone({**values, K: k2})
+        covariance, tangent_of_both = self._both({**values, K1: k1, K2: k2, C: c})
+        return float(after), float(other), float(covariance), float(tangent_of_both)

@@ -3,6 +3,8 @@
 The run is an ordinary one, on numbers, so that no code defeats it. What depends on the input is numbered, value by
 value; everything else (weights, masks, positions) is a constant of the run. A program that makes Python numbers of
 stream values, to branch on them for instance, is noticed: its record would not hold for other inputs.
+
+Anybody's model is run on the inputs of its user or on guessed ones, with or without the mean effect of dropout.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,11 +21,14 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
-from ..models.arguments_of_models import CallArguments
+from ...core.errors import DeclarationError, SymresError
+from ..models.call_arguments import CallArguments, Inputs, converted, first_tensor, tensors
+from ..models.keeping import device_of, kept, on_one_line, seeded
 from ..models.observing import hooked
-from ..models.structures import first_tensor, tensors
 from .run_record import PRODUCTS, ComputedWeight, ModuleCall, RecordedCall, RunRecord, StreamValue
 
+_WIDE = (torch.float64, None)  # the numbers in which a model is run; some operations have no float64
+_DROPOUTS = (functional.dropout, functional.dropout1d, functional.dropout2d, functional.dropout3d)
 # operations that turn values into Python numbers
 _READS = frozenset(
     {"item", "tolist", "numpy", "equal", "allclose", "is_nonzero"}
@@ -139,6 +145,7 @@ class _Recorder(TorchFunctionMode):
         changed: list[torch.Tensor],
         has_gradients: bool,
     ) -> None:
+        """Record a call with the numbers of what it made; other views of what it changed in place are lost."""
         for tensor in changed:  # other views of its memory
             memory = tensor.untyped_storage().data_ptr()
             for number, other in self.record.values.items():
@@ -159,6 +166,7 @@ class _Recorder(TorchFunctionMode):
         self._note("compiled code", _not_repeatable, (values, {}), list(sources), [tensor], [], False)
 
     def _new(self, tensor: torch.Tensor, is_of_indices: bool) -> int:
+        """Number a tensor, with its mean square as it is now."""
         number = len(self.record.values)
         self.record.values[number] = tensor
         is_real = tensor.is_floating_point() and tensor.numel() > 0
@@ -236,3 +244,141 @@ def _raw_name(func: Any) -> str:
 
 def _name(func: Any) -> str:
     return _raw_name(func).strip("_")
+
+
+def inputs_or_guess(model: nn.Module, inputs: Inputs | None, most: int, guessed: int, call: str) -> CallArguments:
+    """At most so many of a user's inputs, or all where the model needs them together.
+
+    Where there are none, a number of Gaussian ones is guessed for a model that begins with an ``nn.Linear``; an error
+    names what the user has called.
+
+    Raises:
+        DeclarationError: which inputs the model takes is not known.
+    """
+    if inputs is None:
+        first = next((m for m in model.modules() if next(m.parameters(recurse=False), None) is not None), None)
+        if not isinstance(first, nn.Linear):
+            asked, remedy = f"the model {type(model).__name__}", f"pass inputs: {call}(model, inputs=...)"
+            raise DeclarationError(asked, "symres cannot tell which inputs it takes", remedy)
+        source = torch.Generator().manual_seed(0)
+        inputs = torch.randn(guessed, first.in_features, generator=source, dtype=torch.float64).to(first.weight)
+    arguments = CallArguments.of(inputs)
+    part = next(part for _, part in arguments.parts(most))
+    return part if part.size == arguments.size or _takes(model, part) else arguments
+
+
+def _takes(model: nn.Module, arguments: CallArguments) -> bool:
+    """Whether a model runs on some of the inputs: not if others are named among them, as the neighbours in a graph."""
+    with seeded(0), kept(model, train=False):
+        try:
+            recorded(model, arguments, None)
+        except DeclarationError:
+            return False
+    return True
+
+
+def recorded(
+    model: nn.Module,
+    arguments: CallArguments,
+    dtype: torch.dtype | None,
+    inside: AbstractContextManager[None] | None = None,
+) -> tuple[CallArguments, RunRecord]:
+    """A run of a model that works on copies of its weights, as ``record_run``, and the arguments that it was run on.
+
+    These are copies on the model's device, with floating-point numbers of the type ``dtype``, if there is one.
+
+    Raises:
+        DeclarationError: the model fails on the arguments, or its output does not depend on them.
+    """
+    label = type(model).__name__
+    device = device_of(model, arguments.followed)
+    arguments = arguments.map(partial(converted, dtype=dtype, device=device))
+    try:
+        record = record_run(model, arguments, inside)
+    except SymresError:
+        raise
+    except Exception as error:  # whatever the user's code raises
+        reason = f"it fails on the inputs: {on_one_line(error)}"
+        raise DeclarationError(f"the model {label}", reason, "pass inputs that it takes") from error
+    record.required_output(label)
+    return arguments, record
+
+
+@contextmanager
+def widest_run(
+    model: nn.Module,
+    arguments: CallArguments,
+    seed: int,
+    inside: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Iterator[tuple[CallArguments, RunRecord]]:
+    """A run in eval mode, in float64 where all operations have it, else in the model's own numbers; as ``recorded``.
+
+    The model works on copies of its weights as long as the context lasts, and random numbers come from the seed.
+
+    Args:
+        model: the model.
+        arguments: of the call.
+        seed: of whatever draws random numbers.
+        inside: makes what lasts while it is recorded.
+
+    Raises:
+        DeclarationError: as ``recorded``.
+    """
+    for dtype in _WIDE:
+        with seeded(seed), kept(model, train=False, dtype=dtype):
+            try:
+                run = recorded(model, arguments, dtype, inside())
+            except DeclarationError as error:
+                failure = error
+                continue
+            yield run
+            return
+    raise failure
+
+
+class MeanDropout(TorchFunctionMode):
+    """Dropout that is idle in eval mode becomes the factor 1/sqrt(1 - p), where the model was in train mode.
+
+    A mask keeps a share 1 - p of the entries and divides them by it, so that the mean squares of values, and of the
+    derivatives that pass it backwards, grow by 1/(1 - p), over masks on average. Alpha dropout is left, which keeps
+    mean squares, and what drops out inside of compiled operations, such as attention.
+
+    Args:
+        model: the model, in the mode that its user has it in.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.names: dict[str, None] = {}  # of the modules that called it, in the order of the run
+        self._modules = dict(model.named_modules())
+        self._training = frozenset(name for name, module in self._modules.items() if module.training)
+        self._frames: list[str] = []  # the modules that are being run
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Replace it in all runs of the model inside of the context, by an operation that it is recorded as."""
+        self._frames.clear()
+
+        def leaving(*call: object) -> None:
+            self._frames.pop()
+
+        with hooked(self._modules, lambda name, *call: self._frames.append(name), leaving), self:
+            yield
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func in _DROPOUTS and self._frames:
+            arguments = dict(zip(("input", "p", "training", "inplace"), args, strict=False)) | (kwargs or {})
+            if not arguments.get("training", True):
+                return self._replaced(arguments["input"], arguments.get("p", 0.5), arguments.get("inplace", False))
+        return func(*args, **(kwargs or {}))
+
+    def _replaced(self, input: torch.Tensor, p: float, inplace: bool) -> torch.Tensor:
+        """What comes out of an idle dropout, which changes its argument if it does so ``inplace``."""
+        module = self._frames[-1]
+        if module not in self._training or not 0 < p < 1:  # with p = 1 nothing is left to be set
+            return input
+        self.names[module or type(self._modules[""]).__name__] = None
+        factor = (1 - p) ** -0.5
+        return input.mul_(factor) if inplace else input * factor

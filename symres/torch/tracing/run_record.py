@@ -12,8 +12,8 @@ from torch.nn import functional
 from torch.utils._pytree import tree_map
 
 from ...core.errors import DeclarationError
-from ..models.structures import mean_square, tensors
-from ..models.wording import on_one_line
+from ..models.call_arguments import mean_square, tensors
+from ..models.keeping import on_one_line
 
 # names of operations
 CONVOLUTIONS = {"conv1d": 1, "conv2d": 2, "conv3d": 3}  # with their dimensions
@@ -143,8 +143,8 @@ class RunRecord:
 
     def name_of(self, tensor: torch.Tensor, otherwise: str) -> str:
         """The name of the parameter or buffer that a tensor is, or is a view of, transposed for instance."""
-        found = self.memory.get(tensor.untyped_storage().data_ptr(), otherwise)
-        return self.names.get(id(tensor), found)
+        of_view = self.memory.get(tensor.untyped_storage().data_ptr(), otherwise)
+        return self.names.get(id(tensor), of_view)
 
     def is_weight(self, tensor: torch.Tensor) -> bool:
         """Whether it is a parameter or buffer, a view of one, or computed from parameters; no constant of the run."""
@@ -176,18 +176,15 @@ class RunRecord:
         return output
 
 
-def substituted(structure: Any, values: Mapping[int, Any]) -> Any:
-    """Arguments of a recorded call with something in the place of its stream values."""
-    return tree_map(lambda leaf: values[leaf.number] if isinstance(leaf, StreamValue) else leaf, structure)
-
-
 def made_again(call: RecordedCall, values: Mapping[int, torch.Tensor]) -> Iterator[tuple[int, torch.Tensor]]:
     """What a call makes of other stream values, by number; batch normalisation averages over their inputs.
 
     The call gets copies of what it changes in place.
     """
-    given = {number: values[number].clone() if call.changed else values[number] for number in call.sources}
-    args, kwargs = substituted((call.args, dict(call.kwargs)), given)
+    entering = {number: values[number].clone() if call.changed else values[number] for number in call.sources}
+    args, kwargs = tree_map(
+        lambda leaf: entering[leaf.number] if isinstance(leaf, StreamValue) else leaf, (call.args, dict(call.kwargs))
+    )
     if call.name == "batch_norm":  # as in train mode
         by_name = replace(call, args=args, kwargs=kwargs).by_name
         result = functional.batch_norm(**(by_name | {"running_mean": None, "running_var": None, "training": True}))

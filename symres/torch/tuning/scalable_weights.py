@@ -11,8 +11,8 @@ from torch import nn
 from ...activations.formula_parser import nearest
 from ...core.errors import DeclarationError
 from ...results.annotated_numbers import EstimatedNumber
+from ..models.call_arguments import first_tensor, with_first_tensor
 from ..models.observing import hooked
-from ..models.structures import first_tensor, with_first_tensor
 from .tuned_places import PlaceKind, TunedPlace, owners_of
 from .tuning_passes import Visit
 

@@ -14,7 +14,7 @@ from torch import nn
 from ...core.errors import DeclarationError
 from ...core.progress import Progress, Steps, reported
 from ...core.scalars import Number, number, whole
-from ..models.arguments_of_models import CallArguments, Inputs
+from ..models.call_arguments import CallArguments, Inputs, tensors
 from ..models.choosing import ModuleChoice, choose_modules, dense_layers, residual_blocks
 from ..models.keeping import device_of, in_train_mode, kept, required_module, seeded
 from ..models.model_state import (
@@ -25,7 +25,6 @@ from ..models.model_state import (
     where_passes_differ,
     without_gradients,
 )
-from ..models.structures import tensors
 from .tuned_places import TunedPlace, layer_places, residual_places, sums_in
 from .tuning_loop import tuned_parts
 from .tuning_report import TuningReport

@@ -14,10 +14,9 @@ from torch.autograd.graph import Node
 from torch.overrides import TorchFunctionMode
 
 from ...core.errors import DeclarationError
-from ..models.arguments_of_models import CallArguments
+from ..models.call_arguments import CallArguments, first_tensor
+from ..models.keeping import passing
 from ..models.observing import hooked
-from ..models.structures import first_tensor
-from ..models.wording import passing
 from ..probing.network_passes import plain_attention
 
 _SUMS = {torch.add, torch.Tensor.add, torch.Tensor.__add__, torch.Tensor.__radd__}

@@ -11,8 +11,8 @@ from torch import nn
 
 from ...core.errors import DeclarationError
 from ...results.annotated_numbers import EstimatedNumber
-from ..measuring.averaging import average
-from ..models.arguments_of_models import CallArguments
+from ..measuring.place_signals import average
+from ..models.call_arguments import CallArguments
 from ..probing.network_passes import counts_inputs
 from .scalable_weights import PlaceChange, ScalableWeights, branch_weight_of, skip_of, verify_skip
 from .tuned_places import PlaceKind, TunedPlace

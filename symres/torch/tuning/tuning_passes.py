@@ -10,10 +10,9 @@ import torch
 from torch import nn
 
 from ...core.errors import DeclarationError
-from ..models.arguments_of_models import CallArguments
+from ..models.call_arguments import CallArguments, first_tensor, with_first_tensor
 from ..models.model_state import first_nonfinite
 from ..models.observing import hooked
-from ..models.structures import first_tensor, with_first_tensor
 from .tuned_places import Additions, PlaceKind, TunedPlace, run_with_gradients
 
 

@@ -21,7 +21,7 @@ from torch import nn
 
 from ...core.errors import DeclarationError
 from ...results.annotated_numbers import EstimatedNumber
-from ..measuring.averaging import average, jackknife_error, units_of
+from ..measuring.place_signals import average, jackknife_error, units_of
 from ..models.model_state import mixes_inputs
 from ..probing.network_passes import mean_products, signs, squares
 from .tuning_passes import Visit

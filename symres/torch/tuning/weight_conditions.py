@@ -26,7 +26,7 @@ from ...core.errors import DeclarationError
 from ...core.progress import Steps
 from ...results.annotated_numbers import EstimatedNumber
 from ...studies.tune_block import tune_block
-from ..measuring.averaging import average
+from ..measuring.place_signals import average
 from .tuned_places import TunedPlace
 from .tuning_samples import NOT_MEASURED, PlaceSample, ratio_of_means
 

@@ -194,7 +194,7 @@ TUNING = [
     (tune, GPTBlock(), TOKENS, MLP | {"skip_weight": "0"}, "it is a branch"),
     (tune, GPTBlock(), TOKENS, MLP | {"growth": 2, "mode": "train"}, "attn.drop.*mode='eval'"),
     (tune, DENSE, torch.randn(6, 9), {"growth": 2}, "a pass of Sequential: it raised RuntimeError"),
-    (tune, DENSE, VECTORS, {"target": "norm"}, "use one of 'size', 'gradient', 'apjn', 'both'"),
+    (tune, DENSE, VECTORS, {"target": "norm"}, "use one of 'size', 'gradient', 'apjn'"),
     (tune, DENSE, VECTORS, {"unknown": "mu"}, "use one of 'xi', 'gamma'"),
     (tune, DENSE, VECTORS, {"growth": 0}, "growth = 0: it is not positive"),
     (tune, DENSE, VECTORS, {"probes": 1}, "probes"),

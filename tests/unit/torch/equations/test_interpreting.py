@@ -8,7 +8,7 @@ from torch.nn import functional
 import symres as sr
 from symres.torch.equations.formula_values import NotRead
 from symres.torch.equations.interpreting import Interpreter
-from symres.torch.models.arguments_of_models import CallArguments
+from symres.torch.models.call_arguments import CallArguments
 from symres.torch.tracing.recording import record_run
 from tests.oracles.torch_blocks import Computed
 

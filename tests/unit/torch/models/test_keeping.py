@@ -64,7 +64,7 @@ def test_all_is_as_before(restless, mode, dtype, fails):
 def test_tied_weights_stay_tied():
     model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
     model[1].weight = model[0].weight
-    with kept(model, train=None, dtype=torch.float64, device=None):
+    with kept(model, dtype=torch.float64):
         assert model[1].weight is model[0].weight and model[0].weight.dtype == torch.float64
     assert model[1].weight is model[0].weight and model[0].weight.dtype == torch.float32
 

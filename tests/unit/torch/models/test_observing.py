@@ -12,7 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 import symres.torch as st
 from symres.core.errors import DeclarationError
-from symres.torch.models.structures import first_tensor
+from symres.torch.models.call_arguments import first_tensor
 from tests.oracles.torch_blocks import Computed
 
 Pair = namedtuple("Pair", ["left", "right"])

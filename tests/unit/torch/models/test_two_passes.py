@@ -7,7 +7,7 @@ from torch.nn import functional
 
 import symres.torch as st
 from symres.core.errors import DeclarationError
-from symres.torch.models.arguments_of_models import CallArguments
+from symres.torch.models.call_arguments import CallArguments
 from symres.torch.models.model_state import varies
 from tests.oracles.torch_blocks import Computed
 

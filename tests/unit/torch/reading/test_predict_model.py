@@ -97,7 +97,7 @@ def test_a_huge_input_does_not_hide_that_a_theory_is_wrong(monkeypatch):
     inputs[0] *= 30
     right = st.predict(model, inputs, check=False, progress=False)
     assert all(abs(row["kernel_z"]) < 3 for row in right.rows())
-    from symres.torch.equations.dense_variances import variances
+    from symres.torch.equations.formula_values import variances
 
     monkeypatch.setattr(
         "symres.torch.reading.read_model.variances", lambda use: (1.5 * variances(use)[0], variances(use)[1])

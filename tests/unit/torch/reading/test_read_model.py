@@ -9,7 +9,7 @@ from torch.nn import functional
 import symres as sr
 import symres.torch as st
 from symres.core.errors import DeclarationError
-from symres.torch.equations import dense_variances
+from symres.torch.equations import formula_values
 from tests.oracles import modern_networks as nets
 from tests.oracles.torch_blocks import Computed, GatedBlock, NormedBlock
 from tests.torch_state import untouched
@@ -242,7 +242,7 @@ def test_an_activation_at_the_end_is_no_layer():
 
 @pytest.mark.exhaustive
 def test_a_layer_that_random_networks_contradict_stays_measured(monkeypatch):
-    true = dense_variances.variances
+    true = formula_values.variances
     monkeypatch.setattr("symres.torch.reading.read_model.variances", lambda use: (1.5 * true(use)[0], true(use)[1]))
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 256))

@@ -1,4 +1,8 @@
-"""A stretch of a model on Gaussian streams, with its weights drawn afresh, compared with its theory."""
+"""Whether a stretch of a model acts as its theory says: with random weights, and with the weights that it has.
+
+With weights drawn afresh, on Gaussian streams, it is compared with its theory before it is believed. The weights of the
+model itself may be shared between layers, or fit to their stream as trained ones do.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +18,15 @@ from torch.utils._pytree import tree_map
 
 from ...core.errors import SymresError
 from ...layers.layer import Layer
-from ..equations.dense_variances import fresh_weights, is_padded
-from ..equations.formula_values import DenseUse
+from ...layers.normalisation import BatchNorm
+from ..equations.formula_values import DenseUse, fresh_weights, is_padded
 from ..equations.layering import StretchReading
+from ..measuring.place_signals import average
 from ..tracing.run_record import RecordedCall, RunRecord, made_again
-from .read_block import layer_value
+from .read_block import ReadBlock, layer_value
 
+_FAR = 6.0  # standard deviations of a kernel of one network
+KERNEL_SCATTER = 5.0  # n times the relative variance of a kernel: <phi^4>/<phi^2>^2 - 1, for relu (3/2)/(1/4) - 1
 _FEWEST, _FEW, _MANY = 4, 16, 96  # networks; the many decide where the few contradict the theory
 _STANDARD_ERRORS = 5.0
 _PER_WIDTH = 5.0  # relative correction of order 1/n that is allowed, times n
@@ -73,13 +80,13 @@ class RandomStretch:
     """
 
     def __init__(self, record: RunRecord, stretch: StretchReading, generator: torch.Generator) -> None:
-        assert stretch.found is not None
+        assert stretch.equation is not None
         self._stretch, self._generator = stretch, generator
-        self.uses: Sequence[DenseUse] = stretch.found.dense
+        self.uses: Sequence[DenseUse] = stretch.equation.dense
         entry, end = record.values[stretch.entry], record.values[stretch.exit]
         self._shape = list(entry.shape)
         self._mixes_inputs = any(call.name == "batch_norm" for call in stretch.calls)
-        axis = -1 if stretch.found.axis is None else stretch.found.axis
+        axis = -1 if stretch.equation.axis is None else stretch.equation.axis
         widths = [width for use in self.uses for width in (use.made.fan_in, use.fan_out)]
         self._narrowest = min([int(end.shape[axis]), *widths])
         outside = [value.numel() // (len(value) * value.shape[axis]) for value in (entry, end) if len(value)]
@@ -118,13 +125,11 @@ class RandomStretch:
                     samples.append(self._sample(K))
                 at_kernel = []
                 for column, (name, theory) in expected.items():
-                    values = np.array(samples)[:, column]
-                    error = float(values.std(ddof=1) / math.sqrt(networks))
-                    allowed = _STANDARD_ERRORS * error + (self._correction + _ROUNDING) * abs(theory)
+                    mean = average(np.array(samples)[:, [column]])
+                    allowed = _STANDARD_ERRORS * mean.error + (self._correction + _ROUNDING) * abs(theory)
                     if math.isfinite(theory):
-                        at_kernel.append(
-                            Comparison(name, K, float(values.mean()), error, theory, allowed, len(samples))
-                        )
+                        compared_numbers = (float(mean), mean.error, theory, allowed, len(samples))
+                        at_kernel.append(Comparison(name, K, *compared_numbers))
                 if all(comparison.agrees for comparison in at_kernel):
                     break
             compared += at_kernel
@@ -166,8 +171,8 @@ class RandomStretch:
         def constant(leaf: object) -> object:
             if not isinstance(leaf, torch.Tensor):
                 return leaf
-            found = weights.get(id(leaf), leaf).detach()
-            return found.to("cpu", torch.float64) if found.is_floating_point() else found.to("cpu")
+            tensor = weights.get(id(leaf), leaf).detach()
+            return tensor.to("cpu", torch.float64) if tensor.is_floating_point() else tensor.to("cpu")
 
         values: dict[int, torch.Tensor] = {self._stretch.entry: stream}
         for call in self._stretch.calls:
@@ -182,12 +187,84 @@ def _without_border(
     """A call as its theory has it, and what goes in: instead of a border a convolution sees the other side."""
     if not is_padded(call):
         return call, values
-    given = call.by_name
-    dilation, size = given.get("dilation", 1), given["weight"].shape[2:]
+    arguments = call.by_name
+    dilation, size = arguments.get("dilation", 1), arguments["weight"].shape[2:]
     dilations = [dilation] * len(size) if isinstance(dilation, int) else list(dilation)
     border: list[int] = []
     for width, step in reversed(list(zip(size, dilations, strict=True))):
         border += [step * (width - 1) // 2, step * (width - 1) - step * (width - 1) // 2]
-    entering = given["input"].number
+    entering = arguments["input"].number
     padded = functional.pad(values[entering], border, mode="circular")
-    return replace(call, args=(), kwargs={**given, "padding": 0}), {entering: padded}
+    return replace(call, args=(), kwargs={**arguments, "padding": 0}), {entering: padded}
+
+
+def shared_weights(record: RunRecord, stretches: Sequence[StretchReading]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of weights that several dense layers share, transposed perhaps, and notes: also on tables of embeddings."""
+    uses = [use for each in stretches if each.equation is not None for use in each.equation.dense]
+    of_calls = {use.made.call.number: use for use in uses}
+    tables = [
+        tensor
+        for call in record.calls
+        if call.name == "embedding"
+        for tensor in [*call.args, *call.kwargs.values()]
+        if isinstance(tensor, torch.Tensor) and tensor.is_floating_point()
+    ]
+    shared: dict[str, None] = {}
+    tied: dict[str, None] = {}
+    for number, use in of_calls.items():
+        name = record.name_of(use.made.tensor, use.name).removesuffix(".weight")
+        if any(_overlap(use.made.tensor, o.made.tensor) for other, o in of_calls.items() if other != number):
+            shared[name] = None
+        if any(_overlap(use.made.tensor, table) for table in tables):
+            tied[name] = None
+    notes = [f"the weights {name} are used in several layers; the theory draws new ones for each" for name in shared]
+    notes += [f"the weights of {name} are also the table of an embedding; the theory draws new ones" for name in tied]
+    return tuple(sorted(shared)), tuple(notes)
+
+
+def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors are views of the same numbers, or of a stretch of memory that both have."""
+    start, begin = one.storage_offset(), other.storage_offset()
+    lengths = [sum((n - 1) * step for n, step in zip(t.shape, t.stride(), strict=True)) for t in (one, other)]
+    is_one_memory = one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+    return is_one_memory and start <= begin + lengths[1] and begin <= start + lengths[0]
+
+
+def unlike_draws(
+    record: RunRecord, group: Sequence[StretchReading], block: ReadBlock
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Places of a block at which its weights make another kernel of the model's own stream than independent ones do.
+
+    Trained weights fit to the stream that enters them. That does not show on Gaussian streams, on which their second
+    moment decides nearly alone.
+
+    Returns:
+        The names of the places, and a remark about the one that is farthest off; empty where kernels agree within six
+        standard deviations of one network.
+    """
+    if block.form is None or block.form.forward.atoms(BatchNorm):  # evaluation mode has other statistics
+        return (), ()
+    contradicted: list[tuple[float, str, float, float]] = []  # by how much, where, and both kernels
+    for stretch, span, numbers, place in zip(group, block.spans, block.numbers, block.places, strict=True):
+        kernel = record.mean_squares[stretch.exit]
+        if not span.kernels or not math.isfinite(kernel) or not min(span.kernels) > 0:
+            continue
+        allowed = _FAR * math.sqrt(KERNEL_SCATTER / min(span.width, span.outputs))
+        try:
+            expected = layer_value(block.form, "kernel_map", float(np.mean(span.kernels)), numbers)
+            if abs(kernel - expected) > allowed * abs(expected):  # perhaps only because kernels of positions differ
+                kernels = [layer_value(block.form, "kernel_map", K, numbers) for K in span.kernels]
+                expected = float(np.mean(kernels))
+        except SymresError:
+            continue
+        if abs(kernel - expected) > allowed * abs(expected):
+            factor = abs(math.log(kernel / expected)) if kernel > 0 < expected else math.inf
+            contradicted.append((factor, place, kernel, expected))
+    if not contradicted:
+        return (), ()
+    _, place, kernel, expected = max(contradicted)
+    remark = (
+        f"on its inputs in this model {place} gives the kernel {kernel:.4g}, independent weights {expected:.4g}: "
+        "its weights are not independent draws, as usual after training"
+    )
+    return tuple(place for _, place, _, _ in contradicted), (remark,)

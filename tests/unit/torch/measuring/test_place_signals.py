@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from symres.torch.measuring.averaging import average, average_of_pairs, root_of_sums
+from symres.torch.measuring.place_signals import average, average_of_pairs, root_of_sums
 
 RNG = np.random.default_rng(0)
 
