@@ -40,7 +40,9 @@ def evaluated(
         raise ValueError(f"out has shape {out.shape}, but the arguments broadcast to {shape}")
     if out is not None and not out.flags.writeable:
         raise ValueError("out is read-only")
-    target: Reals = np.empty(shape, dtype=kind) if out is None or not _is_apart(out, given) else out
+    is_plain = out is not None and out.dtype == kind and out.flags.c_contiguous
+    is_shared = out is not None and any(np.may_share_memory(a, out) for a in given)  # it would change what is read
+    target: Reals = np.empty(shape, dtype=kind) if out is None or is_shared or not is_plain else out
     shaped = [a.reshape((1,) * (target.ndim - a.ndim) + a.shape) for a in given]
     if target.size == 0:
         pass
@@ -132,15 +134,10 @@ def _require_memory(failed: int) -> None:
         raise MemoryError("memory is too small for the numbers of all layers and inputs")
 
 
-def _is_apart(out: Reals, given: Sequence[Reals]) -> bool:
-    """Whether results can be written there while arguments are read."""
-    plain = out.dtype == given[0].dtype and out.flags.c_contiguous
-    return plain and not any(np.may_share_memory(a, out) for a in given)
-
-
 def _flat(a: Reals, shape: Sequence[int]) -> Reals:
-    """The numbers of an array that is broadcast, one behind the other in memory."""
-    return np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1)
+    """The numbers of an array that is broadcast, one behind the other in memory; a view that is only read."""
+    flat = np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1)
+    return np.broadcast_to(flat, flat.shape)
 
 
 def _by_parameters(

@@ -81,17 +81,25 @@ class ScalarFunction:
         names = {K1: kernel, K2: kernel, **{s: variable(s) for s in self.parameters}}
         return lines(names, [(result.format(s), e) for s, e in own])
 
-    def pair(self, kernels: Sequence[str], second: str = "{0}", varying: str = "{0}", sums: str = "{0}") -> str:
+    def pair(
+        self,
+        kernels: Sequence[str],
+        first: str = "{0}",
+        second: str = "{0}",
+        varying: str = "{0}",
+        sums: str = "{0}",
+    ) -> str:
         """The call of NAME_pair.
 
         Args:
             kernels: those of the two inputs.
-            second: how ``{0}``, what the second input has of its own, is read.
+            first: how ``{0}``, what the first input has of its own, is read.
+            second: the same of the second input.
             varying: the same of what differs from pair to pair.
             sums: the same of the sums.
         """
         assert self.levels is not None
-        own = [kernels[0], *(str(s) for s, _ in self.levels.first), kernels[1]]
+        own = [kernels[0], *(first.format(s) for s, _ in self.levels.first), kernels[1]]
         own += [second.format(s) for s, _ in self.levels.second]
         own += [varying.format(variable(s)) for s in self.varying]
         own += [sums.format(s) for s in (() if self.series is None else self.series.symbols)]

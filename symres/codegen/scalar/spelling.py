@@ -62,4 +62,8 @@ def lines(
     helped = {s: name for s, name in _HELPED.items() if s in used and s not in names}
     before = [f"{name} = {name}(K1, K2, C)" for name in helped.values()]
     earlier = {s: s.name for s in used if isinstance(s, pr.GeneratedSymbol) and s.name in {name for name, _ in results}}
-    return [*before, *Emitter(dialect, {**names, **helped, **earlier}).function(results, prefix)]
+    code = [*before, *Emitter(dialect, {**names, **helped, **earlier}).function(results, prefix)]
+    name = code[-1].removeprefix("return ") if code else ""
+    if len(code) > 1 and code[-2].startswith(f"{name} = "):  # a long result, which nothing else reads
+        code[-2:] = [f"return {code[-2].removeprefix(f'{name} = ')}"]
+    return code

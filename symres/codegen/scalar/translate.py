@@ -114,7 +114,7 @@ class _Translator:
         used = {name.id for statement in body for name in ast.walk(statement) if isinstance(name, ast.Name)}
         unused = ", ".join(f"(void){a.arg}" for a in node.args.args if a.arg not in used)  # as compilers are told so
         lines = [*([f"    {unused};"] if unused else []), *self._lines(body, "    ")]
-        return f"{first}{head}\n{{\n" + "\n".join(lines) + "\n}"
+        return "\n".join([f"{first}{head} {{", *lines, "}"])
 
     def _argument(self, argument: ast.arg, is_public: bool) -> str:
         """The declaration of an argument; to public functions arrays may be passed that overlap."""
@@ -162,7 +162,7 @@ class _Translator:
             *self._block(inner, indent),
         ]
         if "failed" in self.declared:
-            lines += [f"{indent}}} else {{", "SYMRES_PRAGMA(omp atomic write)", f"{indent}    failed = 1;"]
+            lines += [f"{indent}}} else {{", f"{indent}    failed = 1;"]
         return [*lines, f"{indent}}}", f"{indent}symres_free({name});", *self._lines(last, indent)]
 
     def _statement(self, node: ast.stmt, indent: str) -> list[str]:
@@ -188,9 +188,9 @@ class _Translator:
             case ast.Expr(value=ast.Call() as call):
                 return [f"{indent}{self._text(call)};"]
             case ast.While(test=test, body=body, orelse=[]):
-                return self._braced(f"{indent}while ({self._text(test)})", self._block(body, indent), indent)
+                return self._braced(f"{indent}while ({self._text(test)})", body, indent)
             case ast.If(test=test, body=body, orelse=[]):
-                return self._braced(f"{indent}if ({self._text(test)})", self._block(body, indent), indent)
+                return self._braced(f"{indent}if ({self._text(test)})", body, indent)
             case ast.If(test=test, body=body, orelse=orelse):
                 lines = [f"{indent}if ({self._text(test)}) {{", *self._block(body, indent)]
                 if len(orelse) == 1 and isinstance(orelse[0], ast.If) and orelse[0].orelse:
@@ -229,13 +229,15 @@ class _Translator:
         until = f"{name} {'>' if step.startswith('-') else '<'} {stop}"
         change = f"++{name}" if step == "1" else f"{name} += {step}"
         head = f"{indent}for (ptrdiff_t {name} = {start}; {until}; {change})"
-        return self._braced(head, self._block(body, indent, name), indent)
+        return self._braced(head, body, indent, name)
 
-    def _braced(self, head: str, lines: list[str], indent: str) -> list[str]:
+    def _braced(self, head: str, body: Sequence[ast.stmt], indent: str, *names: str) -> list[str]:
         """What repeats or decides, with braces around more than one statement."""
-        if len(lines) == 1:
-            return [head, *lines]
-        return [f"{head} {{", *lines, f"{indent}}}"]
+        lines = self._block(body, indent, *names)
+        match body:
+            case [ast.For(iter=ast.Call(func=ast.Name(id="range")))]:
+                return [head, *lines]
+        return [head, *lines] if len(lines) == 1 else [f"{head} {{", *lines, f"{indent}}}"]
 
     def _block(self, body: Sequence[ast.stmt], indent: str, *names: str) -> list[str]:
         """Statements between braces, which what is declared there does not leave."""
@@ -277,6 +279,8 @@ class _Translator:
                 return f"{self._text(array)} != NULL", _COMPARISON
             case ast.Call(func=ast.Name(id="absent")):
                 return "NULL", _PLACE
+            case ast.Call(func=ast.Name(id="precision")):
+                return f"{'FLT' if self.names.suffix else 'DBL'}_EPSILON", _PLACE
             case ast.Name(id=name) if name in self.sizes:
                 return f"(ptrdiff_t){name}", _SIGN
         return self._atom(node), _PLACE
