@@ -53,12 +53,12 @@ def function_loops(function: ScalarFunction, begin: Mapping[str, int], precision
         "entry_of_arrays": f"{function.name}_entry({', '.join([*(f'{a}[j]' for a in arrays), *numbers])})",
     }
     if function.levels is not None:
-        own = [s for s, _ in function.levels.first], [s for s, _ in function.levels.second]
+        levels = [s for s, _ in function.levels.first], [s for s, _ in function.levels.second]
         values |= {
-            "of_inputs": [str(s) for side in own for s in side],
+            "of_inputs": [str(s) for side in levels for s in side],
             "first": function.of_input("first", "k1"),
             "first_of_block": function.of_input("first", "k1[j]", "{0}[j]"),
-            "second": [str(s) for s in own[1]],
+            "second": [str(s) for s in levels[1]],
             "second_of_tile": function.of_input("second", "k2[j]", "{0}[j]"),
             "pair_of_row": function.pair(("k1", "k2[j]"), "{0}", "{0}[j]", "row_{0}[j]"),
         }

@@ -147,10 +147,10 @@ class _Translator:
 
     def _is_small(self, count: ast.expr) -> bool:
         """Whether an array has a constant size that the stack has room for."""
-        known = {name: value for name, value in self.names.constants.items() if isinstance(value, int)}
+        whole = {name: value for name, value in self.names.constants.items() if isinstance(value, int)}
         used = {node.id for node in ast.walk(count) if isinstance(node, ast.Name)}
-        is_constant = used <= known.keys() and not any(isinstance(node, ast.Call) for node in ast.walk(count))
-        return is_constant and eval(ast.unparse(count), {}, known) <= _ON_STACK
+        is_constant = used <= whole.keys() and not any(isinstance(node, ast.Call) for node in ast.walk(count))
+        return is_constant and eval(ast.unparse(count), {}, whole) <= _ON_STACK
 
     def _allocated(self, name: str, real: str, count: str, body: Sequence[ast.stmt], indent: str) -> list[str]:
         """A block with an allocated array; what is returned at its end is told without it."""
@@ -174,8 +174,8 @@ class _Translator:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 return [f"{indent}{self._declared(name, self.names.real)}{name} = {self._text(value)};"]
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Call(func=ast.Name(id=name), args=arguments)):
-                found = [target.id for target in targets if isinstance(target, ast.Name)]
-                new = ", ".join(target for target in found if self._declared(target, "real"))
+                assigned = [target.id for target in targets if isinstance(target, ast.Name)]
+                new = ", ".join(target for target in assigned if self._declared(target, "real"))
                 listed = [*map(self._text, arguments), *(f"&{self._text(target)}" for target in targets)]
                 declared = [f"{indent}{self.names.real} {new};"] if new else []
                 return [*declared, f"{indent}{self.names.function(name)}({', '.join(listed)});"]
@@ -251,15 +251,15 @@ class _Translator:
 
     def _text(self, node: ast.expr, binding: int = 0) -> str:
         """An expression, in brackets where what stands around it binds more strongly."""
-        text, own = self._spelled(node)
-        return f"({text})" if own < binding else text
+        text, strength = self._spelled(node)
+        return f"({text})" if strength < binding else text
 
     def _spelled(self, node: ast.expr) -> tuple[str, int]:
         """The text of an expression, and how strongly its operator binds."""
         match node:
             case ast.BinOp(left=left, op=op, right=right):
-                own = _SUM if isinstance(op, ast.Add | ast.Sub) else _PRODUCT
-                return f"{self._text(left, own)} {_BINARY[type(op)]} {self._text(right, own + 1)}", own
+                strength = _SUM if isinstance(op, ast.Add | ast.Sub) else _PRODUCT
+                return f"{self._text(left, strength)} {_BINARY[type(op)]} {self._text(right, strength + 1)}", strength
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return f"-{self._text(operand, _PLACE)}", _SIGN
             case ast.Compare(left=left, ops=[op], comparators=[right]):

@@ -336,8 +336,8 @@ def pairs_through_layers(call, depth, inputs, parameters, every_layer, kind):
         e[0] = start.reshape(shape)
     inner = [e[1:].reshape(-1) for e in every]
     _require_memory(call(first.size, first, second, *_by_layer(parameters, depth, kind), *both, *inner))
-    found = every if every_layer else [b.reshape(shape) for b in both]
-    return found[0][()], found[1][()]
+    kernels = every if every_layer else [b.reshape(shape) for b in both]
+    return kernels[0][()], kernels[1][()]
 
 
 def rows_through_layers(call, depth, kernels, symmetric, parameters):
