@@ -318,14 +318,6 @@ static inline void symres_changes(ptrdiff_t terms, const double *coarse, const d
     }
 }
 
-/* How many groups of four terms of a parity leave little enough. */
-static inline ptrdiff_t symres_needed(ptrdiff_t groups, double logarithm, const double *one, const double *two) {
-    ptrdiff_t k = 0;
-    while (k < groups && 8.0 * k * logarithm + 0.5 * (one[k] + two[k]) > (-33.152))
-        k += 1;
-    return k;
-}
-
 /* How many nodes and terms all functions take, and up to which root of a variance they have numbers. */
 static inline ptrdiff_t symres_choose(ptrdiff_t begin, ptrdiff_t number, const double *p, ptrdiff_t count, const double *K, double *restrict choice) {
     ptrdiff_t failed = 0;
@@ -390,6 +382,11 @@ static inline ptrdiff_t symres_choose(ptrdiff_t begin, ptrdiff_t number, const d
     return failed;
 }
 
+/* The smaller of two whole numbers. */
+static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b) {
+    return a < b ? a : b;
+}
+
 /* The expansions of functions at inputs, one behind the other; 1 if memory lacks. */
 static inline ptrdiff_t symres_expand(ptrdiff_t begin, ptrdiff_t number, const double *p, ptrdiff_t count, const double *K, const double *choice, double *restrict out) {
     ptrdiff_t failed = 0;
@@ -411,9 +408,12 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) reduction(+:failed) if (number 
     return failed;
 }
 
-/* The smaller of two whole numbers. */
-static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b) {
-    return a < b ? a : b;
+/* 1 for equal kernels, what is not a number at equal indices included; else 0. */
+static inline ptrdiff_t symres_are_same(ptrdiff_t count, const double *K1, const double *K2) {
+    ptrdiff_t different = 0;
+    for (ptrdiff_t i = 0; i < count; ++i)
+        different += K1[i] == K2[i] || (K1[i] != K1[i] && K2[i] != K2[i]) ? 0 : 1;
+    return different == 0 ? 1 : 0;
 }
 
 /* The logarithm of the largest absolute value of 64 numbers. */
@@ -430,6 +430,14 @@ static inline double symres_largest_logarithm(const double *rho) {
     for (ptrdiff_t j = 0; j < 16; ++j)
         total = largest[j] > total ? largest[j] : total;
     return log(total);
+}
+
+/* How many groups of four terms of a parity leave little enough. */
+static inline ptrdiff_t symres_needed(ptrdiff_t groups, double logarithm, const double *one, const double *two) {
+    ptrdiff_t k = 0;
+    while (k < groups && 8.0 * k * logarithm + 0.5 * (one[k] + two[k]) > (-33.152))
+        k += 1;
+    return k;
 }
 
 /* The sums of the terms of a parity for 64 pairs, over powers of the squared correlation. */
@@ -512,8 +520,8 @@ static inline double symres_covariance_map_pair(double K1, double first0, double
     return fabs(C) <= (1.0 + 64.0 * DBL_EPSILON) * first0 * second0 ? C_b + C_W * sum0 : NAN;
 }
 
-/* A matrix, or pairs of inputs, from the expansions of inputs, of which those of columns begin at ``column``. */
-static inline void symres_covariance_map_tiles(ptrdiff_t paired, ptrdiff_t rows, ptrdiff_t columns, const double *kernels, ptrdiff_t column, const double *p, ptrdiff_t terms, const double *expansions, const double *C, ptrdiff_t step_C, double C_W, double C_b, double *restrict out, ptrdiff_t step) {
+/* A matrix, or pairs of inputs, from the kernels and the expansions of inputs. */
+static inline void symres_covariance_map_tiles(ptrdiff_t paired, ptrdiff_t rows, ptrdiff_t columns, const double *firsts, const double *seconds, const double *p, ptrdiff_t terms, const double *ones, const double *twos, const double *C, ptrdiff_t step_C, double C_W, double C_b, double *restrict out, ptrdiff_t step) {
     ptrdiff_t size = 65 * terms + 192;
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (rows * columns > 65536))
     for (ptrdiff_t block = 0; block < (rows + 63) / 64; ++block) {
@@ -522,14 +530,14 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (rows * columns > 65536))
         double second0[64];
         double *const work = symres_room((size_t)(terms + 64 * paired * terms), sizeof(double));
         if (work) {
-            const double * k1 = kernels + 64 * block;
-            const double * one = expansions + size * block;
+            const double * k1 = firsts + 64 * block;
+            const double * one = ones + size * block;
             for (ptrdiff_t j = 0; j < 64; ++j)
                 first0[j] = sqrt(k1[j]);
             for (ptrdiff_t left = 64 * block * paired; left < (paired == 1 ? symres_smaller(64 * block + 64, columns) : columns); left += 64) {
                 ptrdiff_t width = symres_smaller(64, columns - left);
-                const double * k2 = kernels + (column + left);
-                const double * two = expansions + (column + left) / 64 * size;
+                const double * k2 = seconds + left;
+                const double * two = twos + left / 64 * size;
                 for (ptrdiff_t j = 0; j < 64; ++j)
                     second0[j] = sqrt(k2[j]);
                 for (ptrdiff_t i = 0; i < (paired == 1 ? 1 : symres_smaller(64, rows - 64 * block)); ++i) {
@@ -550,14 +558,6 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (rows * columns > 65536))
     }
 }
 
-/* 1 for equal kernels, what is not a number at equal indices included; else 0. */
-static inline ptrdiff_t symres_are_same(ptrdiff_t count, const double *K1, const double *K2) {
-    ptrdiff_t different = 0;
-    for (ptrdiff_t i = 0; i < count; ++i)
-        different += K1[i] == K2[i] || (K1[i] != K1[i] && K2[i] != K2[i]) ? 0 : 1;
-    return different == 0 ? 1 : 0;
-}
-
 /* The matrix of rows whose kernels are so many numbers apart; or pairs, which have no steps, of as many of both. */
 static inline void symres_covariance_map_rows(ptrdiff_t paired, ptrdiff_t rows, ptrdiff_t columns, const double *K1, ptrdiff_t step_K1, const double *K2, const double *C, ptrdiff_t step_C, double C_W, double C_b, double *restrict out, ptrdiff_t step) {
     symres_without_values(paired == 1 ? 1 : rows, columns, out, step);
@@ -571,10 +571,18 @@ static inline void symres_covariance_map_rows(ptrdiff_t paired, ptrdiff_t rows, 
         ptrdiff_t column = rows == columns && symres_are_same(rows, kernels, kernels + second) == 1 ? 0 : second;
         if (symres_choose(0, 1, p, column + columns, kernels, choice) == 0) {
             ptrdiff_t terms = (ptrdiff_t)choice[1];
-            double *const expansions = symres_room((size_t)((column + columns + 63) / 64 * (65 * terms + 192)), sizeof(double));
+            ptrdiff_t held = paired == 1 ? symres_smaller(1024, columns) : column + columns;
+            double *const expansions = symres_room((size_t)((1 + paired) * ((held + 63) / 64 * (65 * terms + 192))), sizeof(double));
             if (expansions) {
-                if (symres_expand(0, 1, p, column + columns, kernels, choice, expansions) == 0)
-                    symres_covariance_map_tiles(paired, rows, columns, kernels, column, p, terms, expansions, C, step_C, C_W, C_b, out, step);
+                for (ptrdiff_t start = 0; start < (paired == 1 ? columns : 1); start += 1024) {
+                    ptrdiff_t width = paired == 1 ? symres_smaller(held, columns - start) : held;
+                    ptrdiff_t share = (width + 63) / 64 * (65 * terms + 192);
+                    ptrdiff_t others = paired == 1 ? share : (column + 63) / 64 * (65 * terms + 192);
+                    ptrdiff_t lost = symres_expand(0, 1, p, width, kernels + start, choice, expansions);
+                    ptrdiff_t missing = symres_expand(0, 1, p, paired * width, kernels + (column + start), choice, expansions + others);
+                    if (lost + missing == 0)
+                        symres_covariance_map_tiles(paired, paired == 1 ? width : rows, paired == 1 ? width : columns, kernels + start, kernels + (column + start), p, terms, expansions, expansions + others, C + start, step_C, C_W, C_b, out + start, step);
+                }
             }
             symres_free(expansions);
         }
@@ -587,10 +595,7 @@ void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double 
     if (columns > 63) {
         symres_covariance_map_rows(0, (ptrdiff_t)entries / columns, columns, K1, columns, K2, C, columns, C_W, C_b, out, columns);
     } else {
-        for (ptrdiff_t start = 0; start < (ptrdiff_t)entries; start += 4096) {
-            ptrdiff_t count = symres_smaller(4096, (ptrdiff_t)entries - start);
-            symres_covariance_map_rows(1, count, count, K1 + start, 1, K2 + start, C + start, 0, C_W, C_b, out + start, 0);
-        }
+        symres_covariance_map_rows(1, (ptrdiff_t)entries, (ptrdiff_t)entries, K1, 1, K2, C, 0, C_W, C_b, out, 0);
     }
 }
 

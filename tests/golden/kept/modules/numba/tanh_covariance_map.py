@@ -75,37 +75,35 @@ def _covariance_map_rows(paired, rows, columns, K1, step_K1, K2, C, step_C, C_W,
     column = 0 if rows == columns and _are_same(rows, kernels, kernels[second:]) == 1 else second
     if _choose(0, 1, p, column + columns, kernels, choice) == 0:
         terms = int(choice[1])
-        expansions = np.empty((column + columns + 63) // 64 * (65 * terms + 192))
-        if _expand(0, 1, p, column + columns, kernels, choice, expansions) == 0:
-            _covariance_map_tiles(paired, rows, columns, kernels, column, p, terms, expansions, C, step_C, C_W, C_b, out, step)
-
-
-@_whole
-def _are_same(count, K1, K2):
-    """1 for equal kernels, what is not a number at equal indices included; else 0."""
-    different = 0
-    for i in range(count):
-        different += 0 if K1[i] == K2[i] or (K1[i] != K1[i] and K2[i] != K2[i]) else 1
-    return 1 if different == 0 else 0
+        held = min(1024, columns) if paired == 1 else column + columns
+        expansions = np.empty((1 + paired) * ((held + 63) // 64 * (65 * terms + 192)))
+        for start in range(0, columns if paired == 1 else 1, 1024):
+            width = min(held, columns - start) if paired == 1 else held
+            share = (width + 63) // 64 * (65 * terms + 192)
+            others = share if paired == 1 else (column + 63) // 64 * (65 * terms + 192)
+            lost = _expand(0, 1, p, width, kernels[start:], choice, expansions)
+            missing = _expand(0, 1, p, paired * width, kernels[column + start:], choice, expansions[others:])
+            if lost + missing == 0:
+                _covariance_map_tiles(paired, width if paired == 1 else rows, width if paired == 1 else columns, kernels[start:], kernels[column + start:], p, terms, expansions, expansions[others:], C[start:], step_C, C_W, C_b, out[start:], step)
 
 
 @_loop
-def _covariance_map_tiles(paired, rows, columns, kernels, column, p, terms, expansions, C, step_C, C_W, C_b, out, step):
-    """A matrix, or pairs of inputs, from the expansions of inputs, of which those of columns begin at ``column``."""
+def _covariance_map_tiles(paired, rows, columns, firsts, seconds, p, terms, ones, twos, C, step_C, C_W, C_b, out, step):
+    """A matrix, or pairs of inputs, from the kernels and the expansions of inputs."""
     size = 65 * terms + 192
     for block in prange((rows + 63) // 64):
         sum0 = np.empty(64)
         first0 = np.empty(64)
         second0 = np.empty(64)
         work = np.empty(terms + 64 * paired * terms)
-        k1 = kernels[64 * block:]
-        one = expansions[size * block:]
+        k1 = firsts[64 * block:]
+        one = ones[size * block:]
         for j in range(64):
             first0[j] = sqrt(k1[j])
         for left in range(64 * block * paired, min(64 * block + 64, columns) if paired == 1 else columns, 64):
             width = min(64, columns - left)
-            k2 = kernels[column + left:]
-            two = expansions[(column + left) // 64 * size:]
+            k2 = seconds[left:]
+            two = twos[left // 64 * size:]
             for j in range(64):
                 second0[j] = sqrt(k2[j])
             for i in range(1 if paired == 1 else min(64, rows - 64 * block)):
@@ -196,6 +194,15 @@ def _horner(begin, first, second, square, out):
 
 
 @_scalar
+def _needed(groups, logarithm, one, two):
+    """How many groups of four terms of a parity leave little enough."""
+    k = 0
+    while k < groups and 8.0 * k * logarithm + 0.5 * (one[k] + two[k]) > -33.152:
+        k += 1
+    return k
+
+
+@_scalar
 def _largest_logarithm(rho):
     """The logarithm of the largest absolute value of 64 numbers."""
     largest = np.empty(16)
@@ -209,6 +216,15 @@ def _largest_logarithm(rho):
     for j in range(16):
         total = largest[j] if largest[j] > total else total
     return log(total)
+
+
+@_whole
+def _are_same(count, K1, K2):
+    """1 for equal kernels, what is not a number at equal indices included; else 0."""
+    different = 0
+    for i in range(count):
+        different += 0 if K1[i] == K2[i] or (K1[i] != K1[i] and K2[i] != K2[i]) else 1
+    return 1 if different == 0 else 0
 
 
 @_loop
@@ -281,15 +297,6 @@ def _choose(begin, number, p, count, K, choice):
                 choice[1] = enough if enough > choice[1] else choice[1]
                 seeking = 0.0
     return failed
-
-
-@_scalar
-def _needed(groups, logarithm, one, two):
-    """How many groups of four terms of a parity leave little enough."""
-    k = 0
-    while k < groups and 8.0 * k * logarithm + 0.5 * (one[k] + two[k]) > -33.152:
-        k += 1
-    return k
 
 
 @_plain
@@ -501,9 +508,7 @@ def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
     if columns > 63:
         _covariance_map_rows(0, entries // columns, columns, K1, columns, K2, C, columns, C_W, C_b, out, columns)
     else:
-        for start in range(0, entries, 4096):
-            count = min(4096, entries - start)
-            _covariance_map_rows(1, count, count, K1[start:], 1, K2[start:], C[start:], 0, C_W, C_b, out[start:], 0)
+        _covariance_map_rows(1, entries, entries, K1, 1, K2, C, 0, C_W, C_b, out, 0)
 
 
 @intrinsic
