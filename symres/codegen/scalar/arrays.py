@@ -29,29 +29,31 @@ def evaluated(
         parameters: the others.
         out: receives the values.
     """
-    given = [np.asarray(a) for a in inputs]
-    kind = np.dtype(np.float32 if all(a.dtype == np.float32 for a in given) else np.float64)
+    arrays = [np.asarray(a) for a in inputs]
+    kind = np.dtype(np.float32 if all(a.dtype == np.float32 for a in arrays) else np.float64)
     if matrix is not None:
-        given[2] = np.asarray(_covariances(given[0], given[1], given[2], kind))
-    given = [_real(a, kind) for a in given]
+        arrays[2] = np.asarray(_covariances(arrays[0], arrays[1], arrays[2], kind))
+    arrays = [_real(a, kind) for a in arrays]
     numbers = [_real(p) for p in parameters]
-    shape = np.broadcast_shapes(*(a.shape for a in (*given, *numbers)), *(() if out is None else (out.shape,)))
+    shape = np.broadcast_shapes(*(a.shape for a in (*arrays, *numbers)), *(() if out is None else (out.shape,)))
     if out is not None and out.shape != shape:
         raise ValueError(f"out has shape {out.shape}, but the arguments broadcast to {shape}")
     if out is not None and not out.flags.writeable:
         raise ValueError("out is read-only")
-    target: Reals = np.empty(shape, dtype=kind) if out is None or not _is_apart(out, given) else out
-    shaped = [a.reshape((1,) * (target.ndim - a.ndim) + a.shape) for a in given]
+    is_plain = out is not None and out.dtype == kind and out.flags.c_contiguous
+    is_shared = out is not None and any(np.may_share_memory(a, out) for a in arrays)  # it would change what is read
+    target: Reals = np.empty(shape, dtype=kind) if out is None or is_shared or not is_plain else out
+    shaped = [a.reshape((1,) * (target.ndim - a.ndim) + a.shape) for a in arrays]
     if target.size == 0:
         pass
     elif any(p.size != 1 for p in numbers):
         _by_parameters(entries, shaped, numbers, target)
     elif matrix is not None and target.ndim >= 2 and shaped[0].shape[-1] == 1 and shaped[1].shape[-2] == 1:
         *batch, rows, columns = shape
-        for place in np.ndindex(*batch):
-            K1, K2, *others = [np.broadcast_to(a, (*batch, *a.shape[-2:]))[place] for a in shaped]
+        for index in np.ndindex(*batch):
+            K1, K2, *others = [np.broadcast_to(a, (*batch, *a.shape[-2:]))[index] for a in shaped]
             steps = [x for a in others for x in (_flat(a, (rows, columns)), columns)]
-            ends = [*steps, *(p.item() for p in numbers), target[place].reshape(-1), columns]
+            ends = [*steps, *(p.item() for p in numbers), target[index].reshape(-1), columns]
             matrix(rows, columns, _flat(K1, (rows, 1)), _flat(K2, (1, columns)), *ends)
     else:
         entries(target.size, *(_flat(a, shape) for a in shaped), *(p.item() for p in numbers), target.reshape(-1))
@@ -89,8 +91,8 @@ def pairs_through_layers(
         e[0] = start.reshape(shape)
     inner = [e[1:].reshape(-1) for e in every]
     _require_memory(call(first.size, first, second, *_by_layer(parameters, depth, kind), *both, *inner))
-    found = every if every_layer else [b.reshape(shape) for b in both]
-    return found[0][()], found[1][()]
+    kernels = every if every_layer else [b.reshape(shape) for b in both]
+    return kernels[0][()], kernels[1][()]
 
 
 def rows_through_layers(
@@ -132,15 +134,10 @@ def _require_memory(failed: int) -> None:
         raise MemoryError("memory is too small for the numbers of all layers and inputs")
 
 
-def _is_apart(out: Reals, given: Sequence[Reals]) -> bool:
-    """Whether results can be written there while arguments are read."""
-    plain = out.dtype == given[0].dtype and out.flags.c_contiguous
-    return plain and not any(np.may_share_memory(a, out) for a in given)
-
-
 def _flat(a: Reals, shape: Sequence[int]) -> Reals:
-    """The numbers of an array that is broadcast, one behind the other in memory."""
-    return np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1)
+    """The numbers of an array that is broadcast, one behind the other in memory; a view that is only read."""
+    flat = np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1)
+    return np.broadcast_to(flat, flat.shape)
 
 
 def _by_parameters(
@@ -148,10 +145,10 @@ def _by_parameters(
 ) -> None:
     """Entries with the same parameters at a time."""
     flat = [_flat(a, target.shape) for a in inputs]
-    columns, place = np.unique(np.stack([_flat(p, target.shape) for p in parameters]), axis=1, return_inverse=True)
+    columns, which = np.unique(np.stack([_flat(p, target.shape) for p in parameters]), axis=1, return_inverse=True)
     values = target.reshape(-1)
     for number, column in enumerate(columns.T):
-        chosen = np.flatnonzero(place.reshape(-1) == number)
+        chosen = np.flatnonzero(which.reshape(-1) == number)
         part = np.empty(chosen.size, dtype=target.dtype)
-        entries(chosen.size, *(a[chosen] for a in flat), *column.tolist(), part)
+        entries(chosen.size, *(_flat(a[chosen], chosen.shape) for a in flat), *column.tolist(), part)
         values[chosen] = part

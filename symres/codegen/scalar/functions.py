@@ -84,27 +84,35 @@ class ScalarFunction:
             kernel: the text of its kernel.
             result: what is assigned to, of ``{0}``, a name.
         """
-        own = () if self.levels is None else getattr(self.levels, side)
-        if not own:
+        assignments = () if self.levels is None else getattr(self.levels, side)
+        if not assignments:
             return []
         names = {K1: kernel, K2: kernel, **{s: variable(s) for s in self.parameters}}
-        return lines(names, [(result.format(s), e) for s, e in own])
+        return lines(names, [(result.format(s), e) for s, e in assignments])
 
-    def pair(self, kernels: Sequence[str], second: str = "{0}", varying: str = "{0}", sums: str = "{0}") -> str:
+    def pair(
+        self,
+        kernels: Sequence[str],
+        first: str = "{0}",
+        second: str = "{0}",
+        varying: str = "{0}",
+        sums: str = "{0}",
+    ) -> str:
         """The call of NAME_pair.
 
         Args:
             kernels: those of the two inputs.
-            second: how ``{0}``, what the second input has of its own, is read.
+            first: how ``{0}``, what the first input has of its own, is read.
+            second: the same of the second input.
             varying: the same of what differs from pair to pair.
             sums: the same of the sums.
         """
         assert self.levels is not None
-        own = [kernels[0], *(str(s) for s, _ in self.levels.first), kernels[1]]
-        own += [second.format(s) for s, _ in self.levels.second]
-        own += [varying.format(variable(s)) for s in self.varying]
-        own += [sums.format(s) for s in (() if self.series is None else self.series.symbols)]
-        return f"{self.name}_pair({', '.join([*own, *map(variable, self.parameters)])})"
+        arguments = [kernels[0], *(first.format(s) for s, _ in self.levels.first), kernels[1]]
+        arguments += [second.format(s) for s, _ in self.levels.second]
+        arguments += [varying.format(variable(s)) for s in self.varying]
+        arguments += [sums.format(s) for s in (() if self.series is None else self.series.symbols)]
+        return f"{self.name}_pair({', '.join([*arguments, *map(variable, self.parameters)])})"
 
 
 # ---- components --------------------------------------------------------------------------------------------------
@@ -188,8 +196,8 @@ def component_texts(components: Iterable[Component]) -> dict[str, Text]:
 
 def scalar_code(component: Component, code: sp.Expr) -> sp.Expr:
     """A closed form as scalar code computes it: angles by their halves."""
-    found = None if component.form is None else half_angles(component.form)
-    return code if found is None else found
+    halved = None if component.form is None else half_angles(component.form)
+    return code if halved is None else halved
 
 
 def plain_codes(components: Iterable[Component]) -> dict[str, tuple[tuple[sp.Symbol, ...], sp.Expr]]:
@@ -248,13 +256,13 @@ def _function(
     value = value.xreplace({C: Clipped(K1, K2, *roots, C)}) if amplifies else value
     results = [*before, (last, Possible(*roots, C, value))]
     levels = levelled(results, () if series is None else series.symbols)
-    found = ScalarFunction(name, inputs, parameters, valid, (), levels, series, steepest)
+    function = ScalarFunction(name, inputs, parameters, valid, (), levels, series, steepest)
     own_of_inputs = [s for s, _ in (*levels.first, *levels.second)]
     spelled = {s: variable(s) for s in (*inputs, *parameters)}
     spelled |= {s: str(s) for s in (*own_of_inputs, *(series.symbols if series else ()))}
-    call = found.pair(("K1", "K2"))
+    call = function.pair(("K1", "K2"))
     sources = [defined(call, lines(spelled, economical(levels.pair)))]
     if series is None:
-        own = [*found.of_input("first", "K1"), *found.of_input("second", "K2")]
-        sources.append(defined(f"{name}_entry({listed})", [*kernels, *own, f"return {call}"]))
-    return replace(found, sources=tuple(sources))
+        alone = [*function.of_input("first", "K1"), *function.of_input("second", "K2")]
+        sources.append(defined(f"{name}_entry({listed})", [*kernels, *alone, f"return {call}"]))
+    return replace(function, sources=tuple(sources))

@@ -43,16 +43,16 @@ def levelled(results: Iterable[Assignment], varying: Iterable[sp.Symbol] = ()) -
         results: (name, expression).
         varying: what else changes from pair to pair.
     """
-    found: dict[sp.Symbol, dict[sp.Expr, sp.Symbol]] = {K1: {}, K2: {}}
+    symbols: dict[sp.Symbol, dict[sp.Expr, sp.Symbol]] = {K1: {}, K2: {}}
 
     def named(e: sp.Expr, kernel: sp.Symbol) -> sp.Expr:
         if e.is_Atom:
             return e
         side = "first" if kernel == K1 else "second"
-        return found[kernel].setdefault(e, GeneratedSymbol(f"{side}{len(found[kernel])}", real=True))
+        return symbols[kernel].setdefault(e, GeneratedSymbol(f"{side}{len(symbols[kernel])}", real=True))
 
     pair = tuple((name, without_single_inputs(expr, named, PAIRED | set(varying))) for name, expr in results)
-    first, second = (tuple((s, e) for e, s in taken.items()) for taken in found.values())
+    first, second = (tuple((s, e) for e, s in taken.items()) for taken in symbols.values())
     return Levels(first, second, pair)
 
 

@@ -13,6 +13,7 @@ from ..planning.plan import KERNELS
 from .functions import ScalarFunction
 from .library_source import Precision
 from .networks import ScalarLayer
+from .series import hooks
 
 TEMPLATES = Path(__file__).parent / "templates"
 _RANGE, _DIGITS = 120, 24  # powers of 2 that are floats, with room for coefficients; digits
@@ -52,14 +53,22 @@ def function_loops(function: ScalarFunction, begin: Mapping[str, int], precision
         "entry_of_arrays": f"{function.name}_entry({', '.join([*(f'{a}[j]' for a in arrays), *numbers])})",
     }
     if function.levels is not None:
+        levels = [s for s, _ in function.levels.first], [s for s, _ in function.levels.second]
         values |= {
+            "of_inputs": [str(s) for side in levels for s in side],
             "first": function.of_input("first", "k1"),
-            "second": [str(s) for s, _ in function.levels.second],
-            "second_alone": function.of_input("second", "k2"),
+            "first_of_block": function.of_input("first", "k1[j]", "{0}[j]"),
+            "second": [str(s) for s in levels[1]],
             "second_of_tile": function.of_input("second", "k2[j]", "{0}[j]"),
-            "pair_of_row": function.pair(("k1", "k2[j]"), "{0}[j]", "row_{0}[j]", "{0}[j]"),
-            "pair_of_entries": function.pair(("k1", "k2"), "{0}", "{0}[at + j]", "{0}[j]"),
+            "pair_of_row": function.pair(("k1", "k2[j]"), "{0}", "{0}[j]", "row_{0}[j]"),
         }
+        if function.series is not None:
+            inside = "".join(hooks([function.series]))
+            values |= {
+                "expanded": [(k, number) for k, number in enumerate(numbers) if f"= p[{k}]" in inside],
+                "pair_of_row": function.pair(("k1[i]", "k2[j]"), "{0}[i]", "{0}[j]", "row_{0}[j]", "{0}[j]"),
+                "pair_of_pairs": function.pair(("k1[j]", "k2[j]"), "{0}[j]", "{0}[j]", "row_{0}[j]", "{0}[j]"),
+            }
     return files.render("functions.py.j2", values, TEMPLATES)
 
 

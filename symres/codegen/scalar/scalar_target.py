@@ -41,8 +41,8 @@ class ScalarTarget(Target):
 
     def inlined(self, component: Component) -> sp.Expr | None:
         """What stands in a layer of a network for a component of two inputs; None for a call of its function."""
-        found = plain_codes([component]).get(component.name)
-        return None if found is None else found[1]
+        plain = plain_codes([component]).get(component.name)
+        return None if plain is None else plain[1]
 
     def run(self, component: Component) -> ArrayFunction:
         """The compiled function of a component, of NumPy arrays."""

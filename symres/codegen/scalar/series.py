@@ -130,16 +130,18 @@ def with_sums(
     Raises:
         NoSpelling: the averages are no functions of two inputs, or contain what scalar code has no words for.
     """
-    known = {c.name: c for c in components if is_series(c)}
-    found = _Found(name, tuple(parameters))
-    calls = {call for _, e in results for call in e.atoms(AppliedUndef) if call.func.__name__ in known}
-    values = {call: found.value(known[call.func.__name__], call) for call in sorted(calls, key=sp.default_sort_key)}
+    by_name = {c.name: c for c in components if is_series(c)}
+    collected = _Collected(name, tuple(parameters))
+    calls = {call for _, e in results for call in e.atoms(AppliedUndef) if call.func.__name__ in by_name}
+    values = {
+        call: collected.value(by_name[call.func.__name__], call) for call in sorted(calls, key=sp.default_sort_key)
+    }
     if not values:
         return list(results), None
-    return [(n, e.xreplace(values)) for n, e in results], found.series()
+    return [(n, e.xreplace(values)) for n, e in results], collected.series()
 
 
-class _Found:
+class _Collected:
     """The functions and sums that expressions need; equal ones once."""
 
     def __init__(self, name: str, parameters: tuple[sp.Symbol, ...]) -> None:
@@ -148,45 +150,48 @@ class _Found:
         self.sums: dict[tuple[int, int, sp.Expr], Sum] = {}
 
     def series(self) -> Series:
-        """What was found."""
+        """What was collected."""
         return Series(tuple(self.factors.values()), tuple(self.sums.values()))
 
     def value(self, component: Component, call: AppliedUndef) -> sp.Expr:
         """The value of a call, in sums."""
-        given = dict(zip(component.symbols, call.args, strict=True))
+        arguments = dict(zip(component.symbols, call.args, strict=True))
         values = {}
         for node in averages(component.formula):
-            first, c, second = (e.xreplace(given) for e in node.covariance)
+            first, c, second = (e.xreplace(arguments) for e in node.covariance)
             total = sp.Integer(0)
             for coefficient, (f, g) in node.terms:
-                one, two = self._factor(f, first, K1, given, component), self._factor(g, second, K2, given, component)
+                one, two = (
+                    self._factor(f, first, K1, arguments, component),
+                    self._factor(g, second, K2, arguments, component),
+                )
                 total += coefficient * self._sum(one, two, c, component)
             values[node] = total
-        return component.formula.xreplace(values).xreplace(given)
+        return component.formula.xreplace(values).xreplace(arguments)
 
     def _factor(
         self,
         f: PiecewiseIntegrand,
         kernel: sp.Expr,
         side: sp.Symbol,
-        given: Mapping[sp.Symbol, sp.Expr],
+        arguments: Mapping[sp.Symbol, sp.Expr],
         component: Component,
     ) -> int:
-        function = stabilise(f.parts[0].xreplace({s: e for s, e in given.items() if s not in (K1, K2, C)}))
-        own = kernel.xreplace({side: K})
-        unspelled = SCALAR.unspelled(function) or SCALAR.unspelled(own)
+        function = stabilise(f.parts[0].xreplace({s: e for s, e in arguments.items() if s not in (K1, K2, C)}))
+        variance = kernel.xreplace({side: K})
+        unspelled = SCALAR.unspelled(function) or SCALAR.unspelled(variance)
         if unspelled:
             raise NoSpelling.of(SCALAR.name, component.formula, unspelled)
-        if not {z, *self.parameters} >= function.free_symbols or not {K, *self.parameters} >= own.free_symbols:
+        if not {z, *self.parameters} >= function.free_symbols or not {K, *self.parameters} >= variance.free_symbols:
             raise refused(component.formula, PLACE)
-        key = (function, own, component.guards.largest)
+        key = (function, variance, component.guards.largest)
         if key not in self.factors:
             self.factors[key] = self._written(f"{self.name}_factor{len(self.factors)}", *key)
         return list(self.factors).index(key)
 
     def _written(self, name: str, function: sp.Expr, kernel: sp.Expr, largest: float) -> ExpandedFunction:
-        own = [p for p in self.parameters if p in function.free_symbols]
-        listed = "".join(f", {variable(p)}" for p in own)
+        used = [p for p in self.parameters if p in function.free_symbols]
+        listed = "".join(f", {variable(p)}" for p in used)
         block = [
             *self._unpacked(function),
             "for q in range(nodes):",
@@ -204,7 +209,7 @@ class _Found:
             place = self._lines([("return", kernel)], K)
         else:
             place = [*self._lines([("value", kernel)], K), f"return value if value <= {largest!r} else NAN"]
-        return ExpandedFunction(function_text(name, function, own, SCALAR), block, place)
+        return ExpandedFunction(function_text(name, function, used, SCALAR), block, place)
 
     def _lines(self, results: Sequence[Assignment], *symbols: sp.Symbol) -> list[str]:
         """Lines that compute results from symbols and parameters."""

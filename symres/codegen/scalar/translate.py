@@ -114,7 +114,7 @@ class _Translator:
         used = {name.id for statement in body for name in ast.walk(statement) if isinstance(name, ast.Name)}
         unused = ", ".join(f"(void){a.arg}" for a in node.args.args if a.arg not in used)  # as compilers are told so
         lines = [*([f"    {unused};"] if unused else []), *self._lines(body, "    ")]
-        return f"{first}{head}\n{{\n" + "\n".join(lines) + "\n}"
+        return "\n".join([f"{first}{head} {{", *lines, "}"])
 
     def _argument(self, argument: ast.arg, is_public: bool) -> str:
         """The declaration of an argument; to public functions arrays may be passed that overlap."""
@@ -147,10 +147,10 @@ class _Translator:
 
     def _is_small(self, count: ast.expr) -> bool:
         """Whether an array has a constant size that the stack has room for."""
-        known = {name: value for name, value in self.names.constants.items() if isinstance(value, int)}
+        whole = {name: value for name, value in self.names.constants.items() if isinstance(value, int)}
         used = {node.id for node in ast.walk(count) if isinstance(node, ast.Name)}
-        is_constant = used <= known.keys() and not any(isinstance(node, ast.Call) for node in ast.walk(count))
-        return is_constant and eval(ast.unparse(count), {}, known) <= _ON_STACK
+        is_constant = used <= whole.keys() and not any(isinstance(node, ast.Call) for node in ast.walk(count))
+        return is_constant and eval(ast.unparse(count), {}, whole) <= _ON_STACK
 
     def _allocated(self, name: str, real: str, count: str, body: Sequence[ast.stmt], indent: str) -> list[str]:
         """A block with an allocated array; what is returned at its end is told without it."""
@@ -162,7 +162,7 @@ class _Translator:
             *self._block(inner, indent),
         ]
         if "failed" in self.declared:
-            lines += [f"{indent}}} else {{", "SYMRES_PRAGMA(omp atomic write)", f"{indent}    failed = 1;"]
+            lines += [f"{indent}}} else {{", f"{indent}    failed = 1;"]
         return [*lines, f"{indent}}}", f"{indent}symres_free({name});", *self._lines(last, indent)]
 
     def _statement(self, node: ast.stmt, indent: str) -> list[str]:
@@ -174,8 +174,8 @@ class _Translator:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 return [f"{indent}{self._declared(name, self.names.real)}{name} = {self._text(value)};"]
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Call(func=ast.Name(id=name), args=arguments)):
-                found = [target.id for target in targets if isinstance(target, ast.Name)]
-                new = ", ".join(target for target in found if self._declared(target, "real"))
+                assigned = [target.id for target in targets if isinstance(target, ast.Name)]
+                new = ", ".join(target for target in assigned if self._declared(target, "real"))
                 listed = [*map(self._text, arguments), *(f"&{self._text(target)}" for target in targets)]
                 declared = [f"{indent}{self.names.real} {new};"] if new else []
                 return [*declared, f"{indent}{self.names.function(name)}({', '.join(listed)});"]
@@ -188,9 +188,9 @@ class _Translator:
             case ast.Expr(value=ast.Call() as call):
                 return [f"{indent}{self._text(call)};"]
             case ast.While(test=test, body=body, orelse=[]):
-                return self._braced(f"{indent}while ({self._text(test)})", self._block(body, indent), indent)
+                return self._braced(f"{indent}while ({self._text(test)})", body, indent)
             case ast.If(test=test, body=body, orelse=[]):
-                return self._braced(f"{indent}if ({self._text(test)})", self._block(body, indent), indent)
+                return self._braced(f"{indent}if ({self._text(test)})", body, indent)
             case ast.If(test=test, body=body, orelse=orelse):
                 lines = [f"{indent}if ({self._text(test)}) {{", *self._block(body, indent)]
                 if len(orelse) == 1 and isinstance(orelse[0], ast.If) and orelse[0].orelse:
@@ -229,13 +229,15 @@ class _Translator:
         until = f"{name} {'>' if step.startswith('-') else '<'} {stop}"
         change = f"++{name}" if step == "1" else f"{name} += {step}"
         head = f"{indent}for (ptrdiff_t {name} = {start}; {until}; {change})"
-        return self._braced(head, self._block(body, indent, name), indent)
+        return self._braced(head, body, indent, name)
 
-    def _braced(self, head: str, lines: list[str], indent: str) -> list[str]:
+    def _braced(self, head: str, body: Sequence[ast.stmt], indent: str, *names: str) -> list[str]:
         """What repeats or decides, with braces around more than one statement."""
-        if len(lines) == 1:
-            return [head, *lines]
-        return [f"{head} {{", *lines, f"{indent}}}"]
+        lines = self._block(body, indent, *names)
+        match body:
+            case [ast.For(iter=ast.Call(func=ast.Name(id="range")))]:
+                return [head, *lines]
+        return [head, *lines] if len(lines) == 1 else [f"{head} {{", *lines, f"{indent}}}"]
 
     def _block(self, body: Sequence[ast.stmt], indent: str, *names: str) -> list[str]:
         """Statements between braces, which what is declared there does not leave."""
@@ -249,15 +251,15 @@ class _Translator:
 
     def _text(self, node: ast.expr, binding: int = 0) -> str:
         """An expression, in brackets where what stands around it binds more strongly."""
-        text, own = self._spelled(node)
-        return f"({text})" if own < binding else text
+        text, strength = self._spelled(node)
+        return f"({text})" if strength < binding else text
 
     def _spelled(self, node: ast.expr) -> tuple[str, int]:
         """The text of an expression, and how strongly its operator binds."""
         match node:
             case ast.BinOp(left=left, op=op, right=right):
-                own = _SUM if isinstance(op, ast.Add | ast.Sub) else _PRODUCT
-                return f"{self._text(left, own)} {_BINARY[type(op)]} {self._text(right, own + 1)}", own
+                strength = _SUM if isinstance(op, ast.Add | ast.Sub) else _PRODUCT
+                return f"{self._text(left, strength)} {_BINARY[type(op)]} {self._text(right, strength + 1)}", strength
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return f"-{self._text(operand, _PLACE)}", _SIGN
             case ast.Compare(left=left, ops=[op], comparators=[right]):
@@ -277,6 +279,8 @@ class _Translator:
                 return f"{self._text(array)} != NULL", _COMPARISON
             case ast.Call(func=ast.Name(id="absent")):
                 return "NULL", _PLACE
+            case ast.Call(func=ast.Name(id="precision")):
+                return f"{'FLT' if self.names.suffix else 'DBL'}_EPSILON", _PLACE
             case ast.Name(id=name) if name in self.sizes:
                 return f"(ptrdiff_t){name}", _SIGN
         return self._atom(node), _PLACE

@@ -48,9 +48,10 @@ def valid(K: float) -> float:
     return NAN if K < 0.0 else K
 
 
+@inlined
 def possible(root1: float, root2: float, C: float, value: float) -> float:
     """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
-    return value if fabs(C) <= ((1.0 + 64.0 * precision(C)) * root1) * root2 else NAN
+    return value if fabs(C) <= (1.0 + 64.0 * precision(C)) * root1 * root2 else NAN
 
 
 def clipped(K1: float, K2: float, root1: float, root2: float, C: float) -> float:

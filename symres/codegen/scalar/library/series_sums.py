@@ -1,92 +1,60 @@
-"""Averages of two variables as series in the correlation: the expansions of functions, and the sums of 64 pairs.
-
-An expansion is an array with a part for each block of 64 inputs: their coefficients term by term, what all terms leave
-of each, the inverse roots of the kernels, <f**2> and the tails of the block, of which ``remainders`` writes the second
-and the last.
-"""
+"""Averages of two variables as series in the correlation: how many nodes and terms, and the sums of 64 pairs."""
 
 from __future__ import annotations
 
 from math import fabs, log, sqrt
 
-from .hermite import AGREED, NODES, NOTHING, REACH, TERMS, judge, polynomials, probed, products, remainders, squares
-from .machine import (
-    INFINITY,
-    NAN,
-    Fixed,
-    Given,
-    Written,
-    factor_block,
-    factor_kernel,
-    fma,
-    in_threads,
-    inlined,
-    place_of_sum,
-    room,
-)
+from .hermite import HIDDEN, NOTHING, expand_block, numbers_of_block
+from .machine import INFINITY, NAN, Given, Written, factor_kernel, fma, in_threads, inlined, place_of_sum, room
 
+NODES = 64.0  # in the first attempt
+MOST_NODES = 8192.0
+TERMS = 32.0  # in the first attempt
+MOST_TERMS = 4096.0
+HALF = 1e-8  # the largest change of coefficients from half of the nodes to those with twice as many digits
+WHOLE = 4e-15  # the same where half of the nodes suffice
+NOISE = 1e-6  # the same of the most nodes: functions themselves may lose digits, which many nodes average out
 NEXT = 0.999999999999999  # rounding makes correlations of equal inputs no smaller
-CUT = -33.152  # the logarithm of 4e-15: what terms need not give, of sqrt(<f**2> <g**2>)
+LEFT = 4e-15  # what terms need not give, of sqrt(<f**2> <g**2>)
+CUT = -33.152  # its logarithm
 LOST = -28.324  # the logarithm of 5e-13: what an entry may lack of that
 
 
 # ---- expansions --------------------------------------------------------------------------------------------------
-def numbers_of_block(terms: int) -> int:
-    """How many numbers the part of a block takes, with room for its tails."""
-    return 64 * terms + 192 + (terms // 4 + 65) // 64 * 64
-
-
 @inlined
 def numbers_of_expansion(count: int, terms: int) -> int:
     """How many numbers the expansion of a function takes at so many inputs."""
     return (count + 63) // 64 * numbers_of_block(terms)
 
 
-@inlined
-def root_of(number: int, K: float, p: Given) -> float:
-    """The root of the variance of the argument of a function; nan where it is not a number."""
-    return sqrt(factor_kernel(number, K, p))
-
-
-def tried(number: int, largest: float, p: Given, choice: Written, work: Written) -> float:
-    """How many nodes and terms the input with the largest root of a kernel takes; a smaller root where there are none.
+def changes(terms: int, coarse: Given, fine: Given, out: Written) -> None:
+    """How much coefficients and <f**2> of the inputs of a block change with the nodes, of the root of <f**2> and of it.
 
     Args:
-        number: of the function.
-        largest: the largest root; what is returned, -1 where not even constants have numbers.
-        p: the parameters.
-        choice: of ``judge``, with numbers of nodes and of terms to begin with; receives those that suffice.
-        work: room for 2170944 numbers.
+        terms: how many.
+        coarse: the expansion of the block with some nodes.
+        fine: that with more of them.
+        out: receives the largest change for each input; not a number where functions have none.
     """
-    even: Written = work[0:1048576]
-    odd: Written = work[1048576:2097152]
-    probe: Written = work[2097152:2162688]
-    one: Written = work[2162688:2166784]
-    two: Written = work[2166784:2170880]
-    roots: Written = work[2170880:2170944]
-    begin = choice[1]
-    root = largest
-    choice[2] = 0.0
-    choice[3] = AGREED
-    while choice[2] != 1.0:
+    for j in range(64):
+        out[j] = 0.0
+    for n in range(terms):
         for j in range(64):
-            roots[j] = root
-        nodes: int = int(choice[0])
-        terms: int = int(choice[1])
-        factor_block(number, 2 * nodes, 0.5 * REACH / nodes, roots, p, even, odd)
-        total = probed(terms, nodes, 2 * nodes, even, odd, probe, one)
-        finer = probed(terms, 2 * nodes, 2 * nodes, even, odd, probe, two)
-        judge(total, finer, one, two, choice)
-        if choice[2] == 2.0:
-            choice[1] = begin
-            choice[2] = 0.0 if root > 1e-100 else 1.0
-            choice[3] = AGREED
-            root = 0.5 * root if root > 1e-100 else -1.0
-    return root
+            apart = fabs(coarse[64 * n + j] - fine[64 * n + j])
+            out[j] = out[j] if apart <= out[j] else apart
+    for j in range(64):
+        square = fine[64 * terms + 128 + j]
+        root = sqrt(square) if square > NOTHING else 1.0
+        apart = fabs(coarse[64 * terms + 128 + j] - square) / root
+        out[j] = (out[j] if apart <= out[j] else apart) / root
 
 
 def choose(begin: int, number: int, p: Given, count: int, K: Given, choice: Written) -> int:
-    """How many nodes and terms all functions take, and up to which root of a kernel they have numbers.
+    """How many nodes and terms all functions take, and up to which root of a variance they have numbers.
+
+    A block of the largest root and its halves is expanded with some nodes and with half of them: more nodes where that
+    changes the largest one, more terms where they leave too much of it. Where the most nodes do not suffice, the first
+    root for which they do takes the place of the largest; -1 where not even constants have numbers.
 
     Args:
         begin: the number of the first function.
@@ -100,47 +68,52 @@ def choose(begin: int, number: int, p: Given, count: int, K: Given, choice: Writ
         1 if memory lacks, else 0.
     """
     failed: int = 0
-    work: Written = room(2170944)
-    one: Written = room(4)
-    choice[0] = NODES
-    choice[1] = TERMS
+    nodes: int = int(NODES)
+    terms: int = int(TERMS)
+    roots: Written = room(65)
+    change: Written = room(64)
+    choice[0] = 8.0
+    choice[1] = 8.0
     for k in range(number):
         choice[2 + k] = 0.0
         for i in range(count):
-            root = root_of(begin + k, K[i], p)
+            root = sqrt(factor_kernel(begin + k, K[i], p))
             choice[2 + k] = root if root > choice[2 + k] and root < INFINITY else choice[2 + k]
     for k in range(2 * number if number > 1 else 1):  # twice, as what suffices for one function must for the others
-        one[0] = choice[0]
-        one[1] = choice[1]
-        choice[2 + k % number] = tried(begin + k % number, choice[2 + k % number], p, one, work)
-        choice[0] = one[0] if one[0] > choice[0] else choice[0]
-        choice[1] = one[1] if k == 0 or one[1] > choice[1] else choice[1]
-    return failed
-
-
-def expand_block(
-    number: int, p: Given, begin: int, count: int, K: Given, nodes: int, terms: int, limit: float, out: Written
-) -> int:
-    """The part of an expansion for the block of inputs that begins there; 1 if memory lacks."""
-    failed: int = 0
-    work: Written = room(134 * nodes)
-    roots: Written = room(64)
-    even: Written = work[0 : 64 * nodes]
-    odd: Written = work[64 * nodes : 128 * nodes]
-    table: Written = work[128 * nodes : 134 * nodes]
-    behind: int = 64 * terms
-    for j in range(64):
-        root = root_of(number, K[begin + j], p) if begin + j < count else 0.0
-        roots[j] = root if root <= limit else NAN
-        out[behind + 64 + j] = 0.0 if roots[j] == 0.0 else 1.0 / roots[j]
-    factor_block(number, nodes, REACH / nodes, roots, p, even, odd)
-    for n in range(0, terms, 4):
-        polynomials(n, nodes, REACH / nodes, table)
-        products(nodes, table[2 * nodes :], even, out[64 * n :])
-        products(nodes, table[3 * nodes :], odd, out[64 * n + 64 :])
-        if n == 0:
-            squares(nodes, table[2 * nodes :], even, odd, out[behind + 128 :])
-    remainders(terms, out, out[behind + 128 : behind + 192], out[behind + 192 :], out[behind : behind + 64])
+        seeking = 1.0
+        while seeking == 1.0 and failed == 0:
+            root = choice[2 + k % number]
+            for j in range(65):
+                roots[j] = root
+                root = 0.5 * root
+            size: int = numbers_of_block(terms)
+            work: Written = room(2 * size)
+            coarse: Written = work[0:size]
+            fine: Written = work[size : 2 * size]
+            failed += expand_block(begin + k % number, nodes // 2, terms, roots, p, coarse)
+            failed += expand_block(begin + k % number, nodes, terms, roots, p, fine)
+            changes(terms, coarse, fine, change)
+            settled: int = 64
+            for j in range(63, -1, -1):
+                settled = j if change[j] <= (HALF if nodes < MOST_NODES else NOISE) else settled
+            if settled > 0 and nodes < MOST_NODES:
+                nodes = 2 * nodes
+            elif settled > 0:
+                seeking = 1.0 if roots[settled] > 1e-100 else 0.0
+                choice[2 + k % number] = roots[settled] if roots[settled] > 1e-100 else -1.0
+            elif fine[64 * terms] > CUT and terms < MOST_TERMS:
+                terms = 2 * terms
+            else:
+                square = fine[64 * terms + 128]
+                left = HIDDEN * square
+                enough: int = terms
+                for n in range(terms - 1, 7, -1):
+                    left += fine[64 * n] * fine[64 * n]
+                    enough = n if n % 8 == 0 and left <= LEFT * square else enough
+                least = 1.0 * (nodes // 2 if change[0] <= WHOLE else nodes)
+                choice[0] = least if least > choice[0] else choice[0]
+                choice[1] = enough if enough > choice[1] else choice[1]
+                seeking = 0.0
     return failed
 
 
@@ -159,15 +132,16 @@ def expand(begin: int, number: int, p: Given, count: int, K: Given, choice: Give
     failed: int = 0
     nodes: int = int(choice[0])
     terms: int = int(choice[1])
-    numbers: int = numbers_of_expansion(count, terms)
     size: int = numbers_of_block(terms)
     blocks: int = (count + 63) // 64
     for part in in_threads(number * blocks, number * blocks > 3):
         k: int = part // blocks
-        b: int = part % blocks
-        failed += expand_block(
-            begin + k, p, 64 * b, count, K, nodes, terms, choice[2 + k], out[numbers * k + size * b :]
-        )
+        at: int = 64 * (part % blocks)
+        roots: Written = room(64)
+        for j in range(64):
+            root = sqrt(factor_kernel(begin + k, K[at + j], p)) if at + j < count else 0.0
+            roots[j] = root if root <= choice[2 + k] else NAN
+        failed += expand_block(begin + k, nodes, terms, roots, p, out[size * part :])
     return failed
 
 
@@ -206,19 +180,6 @@ def columns_of_pairs(entries: int, K1: Given, K2: Given) -> int:
 
 
 # ---- sums --------------------------------------------------------------------------------------------------------
-def correlated(c: float, inverse1: float, inverse2: float) -> float:
-    """A correlation from a covariance and the inverse roots of kernels, from -1 to 1."""
-    ratio = c * inverse1 * inverse2
-    ratio = 1.0 if ratio > 1.0 else ratio
-    return -1.0 if ratio < -1.0 else ratio
-
-
-def alike(rho: float, inverse1: float, inverse2: float, size: float, total: float) -> float:
-    """The average of the square of a function for equal inputs, whose sum may lack terms; that sum else."""
-    near = size if rho > NEXT else total
-    return near if inverse1 == inverse2 else total
-
-
 def largest_logarithm(rho: Given) -> float:
     """The logarithm of the largest absolute value of 64 numbers."""
     largest: Written = room(16)
@@ -249,58 +210,37 @@ def needed(groups: int, logarithm: float, one: Given, two: Given) -> int:
     return k
 
 
-def horner(n: int, first: Given, second: Given, square: Given, out: Written) -> None:
-    """Terms n, n - 2, n - 4 and n - 6 of a parity, in Horner's order."""
-    a0 = first[n]
-    a1 = first[n - 2]
-    a2 = first[n - 4]
-    a3 = first[n - 6]
-    b0: Given = second[64 * n : 64 * n + 64]
-    b1: Given = second[64 * n - 128 : 64 * n - 64]
-    b2: Given = second[64 * n - 256 : 64 * n - 192]
-    b3: Given = second[64 * n - 384 : 64 * n - 320]
-    for j in range(64):
-        s = square[j]
-        v = fma(out[j], s, a0 * b0[j])
-        v = fma(v, s, a1 * b1[j])
-        v = fma(v, s, a2 * b2[j])
-        out[j] = fma(v, s, a3 * b3[j])
-
-
-def summed(evens: int, odds: int, first: Given, second: Given, rho: Given, out: Written) -> None:
-    """The sums of 64 pairs.
+def horner(begin: int, first: Given, second: Given, square: Given, out: Written) -> None:
+    """The sums of the terms of a parity for 64 pairs, over powers of the squared correlation.
 
     Args:
-        evens: groups of four even terms.
-        odds: groups of four odd terms.
+        begin: the last term, which is the last one of a group of four of its parity; less than 0 if there is none.
         first: coefficients of the first input, which the pairs share.
         second: those of the second inputs.
-        rho: correlations.
+        square: of the correlations.
         out: receives the sums.
     """
-    square: Written = room(64)
-    even: Written = room(64)
     for j in range(64):
-        square[j] = rho[j] * rho[j]
-        even[j] = 0.0
         out[j] = 0.0
-    for n in range(8 * evens - 2, 0, -8):
-        horner(n, first, second, square, even)
-    for n in range(8 * odds - 1, 0, -8):
-        horner(n, first, second, square, out)
-    for j in range(64):
-        out[j] = fma(out[j], rho[j], even[j])
-
-
-def certain_sum(terms: int, rest1: float, rest2: float, rho: float, total: float) -> float:
-    """A sum; no number where all terms leave more than 5e-13, from what they leave of each input."""
-    size = fabs(rho)
-    left = terms * log(size if size > NOTHING else NOTHING) + 0.5 * (rest1 + rest2)
-    return NAN if left > LOST else total
+    for n in range(begin, 0, -8):
+        a0 = first[n]
+        a1 = first[n - 2]
+        a2 = first[n - 4]
+        a3 = first[n - 6]
+        b0: Given = second[64 * n : 64 * n + 64]
+        b1: Given = second[64 * n - 128 : 64 * n - 64]
+        b2: Given = second[64 * n - 256 : 64 * n - 192]
+        b3: Given = second[64 * n - 384 : 64 * n - 320]
+        for j in range(64):
+            s = square[j]
+            v = fma(out[j], s, a0 * b0[j])
+            v = fma(v, s, a1 * b1[j])
+            v = fma(v, s, a2 * b2[j])
+            out[j] = fma(v, s, a3 * b3[j])
 
 
 def sums_of_block(
-    step: Fixed,
+    paired: int,
     number: int,
     equal: int,
     p: Given,
@@ -318,7 +258,7 @@ def sums_of_block(
     """The averages of up to 64 pairs of inputs.
 
     Args:
-        step: 0 if all pairs have the same first input, 1 if each has its own.
+        paired: 0 if all pairs have the same first input, 1 if each has its own.
         number: of the sum.
         equal: 1 if both functions are the same.
         p: the parameters.
@@ -331,36 +271,48 @@ def sums_of_block(
         K2: kernels of the second inputs.
         C: the covariances.
         work: room for 65*terms numbers, terms if the pairs share the first input.
-        out: receives 64 averages.
+        out: receives 64 averages; not a number where all terms leave more than 5e-13.
     """
     rho: Written = room(64)
+    square: Written = room(64)
+    even: Written = room(64)
     groups: int = terms // 8
-    left1: Given = one[64 * terms + i :]
-    left2: Given = two[64 * terms :]
+    rests1: Given = one[64 * terms + i :]
+    rests2: Given = two[64 * terms :]
     tails1: Given = one[64 * terms + 192 :]
     tails2: Given = two[64 * terms + 192 :]
-    for j in range(width):
-        covariance = place_of_sum(number, K1[step * j], K2[j], C[j], p)
-        rho[j] = correlated(covariance, left1[64 + step * j], left2[64 + j])
-    for j in range(width, 64):
+    for j in range(64):
         rho[j] = 0.0
+    if paired == 1:
+        for j in range(width):
+            rho[j] = place_of_sum(number, K1[j], K2[j], C[j], p) * rests1[64 + j] * rests2[64 + j]
+    else:
+        for j in range(width):
+            rho[j] = place_of_sum(number, K1[0], K2[j], C[j], p) * rests1[64] * rests2[64 + j]
+    for j in range(64):
+        below = 1.0 if rho[j] > 1.0 else rho[j]
+        rho[j] = -1.0 if below < -1.0 else below
+        square[j] = rho[j] * rho[j]
     logarithm = largest_logarithm(rho)
     evens: int = needed(groups, logarithm, tails1, tails2)
     odds: int = needed(groups, logarithm, tails1[groups + 1 :], tails2[groups + 1 :])
     used: int = 8 * (evens if evens > odds else odds)
-    if step == 0:
-        for n in range(used):
-            work[n] = one[64 * n + i]
-        summed(evens, odds, work, two, rho, out)
-    else:
-        both: Written = work[terms : 65 * terms]
-        for n in range(used):
-            work[n] = 1.0
-        for k in range(64 * used):
-            both[k] = one[k] * two[k]
-        summed(evens, odds, work, both, rho, out)
+    both: Written = work[terms:]
+    for n in range(used):
+        work[n] = 1.0 if paired == 1 else one[64 * n + i]
+    for k in range(64 * used if paired == 1 else 0):
+        both[k] = one[k] * two[k]
+    second: Given = both if paired == 1 else two
+    horner(8 * evens - 2, work, second, square, even)
+    horner(8 * odds - 1, work, second, square, out)
+    for j in range(64):
+        out[j] = fma(out[j], rho[j], even[j])
     if terms * logarithm + 0.5 * (tails1[groups] + tails2[groups]) > LOST:
         for j in range(64):
-            out[j] = certain_sum(terms, left1[step * j], left2[j], rho[j], out[j])
-    for j in range(64 if equal == 1 else 0):
-        out[j] = alike(rho[j], left1[64 + step * j], left2[64 + j], left1[128 + step * j], out[j])
+            size = fabs(rho[j])
+            left = terms * log(size if size > NOTHING else NOTHING) + 0.5 * (rests1[paired * j] + rests2[j])
+            out[j] = NAN if left > LOST else out[j]
+    if equal == 1 and logarithm >= log(NEXT):  # equal inputs have <f**2>, of which the sum may lack terms
+        for j in range(64):
+            same = 1.0 if rests1[64 + paired * j] == rests2[64 + j] else 0.0
+            out[j] = rests1[128 + paired * j] if same == 1.0 and rho[j] > NEXT else out[j]

@@ -38,7 +38,7 @@ TEMPLATES = HERE / "templates"
 REALS: Mapping[Precision, str] = {"double": "double", "single": "float"}
 TITLE, PREFIX = "C", "symres_"
 KNOWN = standard_functions()
-HEAD = re.compile(r"^(void|int) SYMRES_NAME\((\w+)\)\((.*)\)$", re.MULTILINE)
+HEAD = re.compile(r"^(void|int) SYMRES_NAME\((\w+)\)\((.*)\) {$", re.MULTILINE)
 _ARGUMENTS = ("entries", "rows", "columns", "step", "out", "symmetric", "blank", "every_C", "every_Theta")  # fmt: skip
 ABOUT = (
     "Functions of double and, with the letter f at the end of their name, of float. NAME takes arrays of ``entries`` "

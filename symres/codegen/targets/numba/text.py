@@ -41,6 +41,8 @@ INTRINSICS = RuntimeLibrary.read(HERE / "runtime" / "intrinsics.py")
 INLINED = RuntimeLibrary.read(HERE / "runtime" / "intrinsics.py", Path(arrays.__file__), FEATURE_ROWS)
 DOCSTRING = re.compile(r'^( +"""[^"\n]+)\n\n.*?"""', re.MULTILINE | re.DOTALL)  # the first sentence is enough there
 TITLE, PREFIX = "Numba", "_"
+BUILTIN = {"smaller": "min", "room": "np.empty"}  # what Numba has
+RAISED = "without_values"  # of what lacks memory: there is an error in its place
 MATH = sorted(standard_functions() - {"fma"})
 ABOUT = (
     "Functions take the kernels, then the parameters that their value depends on. Arrays broadcast; everything is "
@@ -98,12 +100,13 @@ def _text(
 ) -> str:
     tools, functions_of_arrays = library("double"), parts.functions("double")
     trees = tools.program([tree.name for tree in functions_of_arrays if is_public(tree.name)], functions_of_arrays)
+    trees = tuple(tree for tree in trees if tree.name not in (*BUILTIN, RAISED))
     constants = {**tools.constants, "INFINITY": "inf", "NAN": "nan"}
-    known = frozenset(MATH)
     # formulas stand before what they call, which Python looks up later, and loops at the end
     ordered = sorted(reversed(trees), key=lambda tree: is_public(tree.name))
     of_python = {name for tree in trees if _is_python(tree) for name in called(tree)}
-    code = [_decorated(t, of_python) + _in_doubles(_renamed(t, known, PREFIX, constants)) for t in ordered]
+    renamed = (ast.fix_missing_locations(_Renamed(constants).visit(copy.deepcopy(tree))) for tree in ordered)
+    code = [_decorated(t, of_python) + _in_doubles(ast.unparse(r)) for t, r in zip(ordered, renamed, strict=True)]
     read = {node.id for text in code for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     needed = INLINED.needed(*code, *(line for f in functions for line in f["body"]))
     return files.render(
@@ -137,17 +140,14 @@ def _in_doubles(text: str) -> str:
     return re.sub(r"\bC \* C\b", "1.0 * C * C", text)
 
 
-def _renamed(tree: ast.FunctionDef, known: Set[str], prefix: str, constants: Mapping[str, object]) -> str:
-    """The text of a scalar function whose callees have a prefix, but for known ones, and constants their values."""
-    return ast.unparse(ast.fix_missing_locations(_Renamed(known, prefix, constants).visit(copy.deepcopy(tree))))
-
-
 class _Renamed(ast.NodeTransformer):
-    def __init__(self, known: Set[str], prefix: str, constants: Mapping[str, object]) -> None:
-        self.known, self.prefix, self.constants = known, prefix, constants
+    """A scalar function in Numba's words: callees have a prefix, but for those of ``math``, constants their values."""
+
+    def __init__(self, constants: Mapping[str, object]) -> None:
+        self.constants = constants
 
     def _named(self, name: str) -> str:
-        return name if name in self.known or name in ("range", "int") else f"{self.prefix}{name}"
+        return name if name in (*MATH, "range", "int") else f"{PREFIX}{name}"
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """Its own name too; of its docstring the first line."""
@@ -165,13 +165,17 @@ class _Renamed(ast.NodeTransformer):
         assert node.value is not None
         return ast.copy_location(ast.Assign([node.target], self.visit(node.value)), node)
 
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        """Calls whose result nobody takes."""
+        return None if RAISED in called(node) else self.generic_visit(node)
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """What is called; arguments may have the same name."""
         assert isinstance(node.func, ast.Name)
         arguments = [self.visit(a) for a in node.args]
         match node.func.id:
-            case "room":
-                return ast.Call(ast.Name("np.empty"), arguments, [])
+            case name if name in BUILTIN:
+                return ast.Call(ast.Name(BUILTIN[name]), arguments, [])
             case "in_threads":
                 return ast.Call(ast.Name("prange"), arguments[:1], [])
             case "present":
@@ -185,9 +189,11 @@ class _Renamed(ast.NodeTransformer):
 
 
 def _is_python(tree: ast.FunctionDef) -> bool:
-    """Whether a function only calls compiled ones, each of which is compiled for itself then, and in less time."""
-    has_loops = any(isinstance(node, ast.For | ast.While) for node in ast.walk(tree))
-    return not has_loops and (is_public(tree.name) or "room" in called(tree))
+    """Whether a function computes no numbers in loops: it calls compiled ones, each of which is compiled for itself."""
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While)]
+    numbers = (n for loop in loops for n in ast.walk(loop) if isinstance(n, ast.Subscript | ast.AugAssign))
+    fills = any(isinstance(getattr(n, "ctx", ast.Store()), ast.Store) for n in numbers)
+    return not fills and (is_public(tree.name) or "room" in called(tree))
 
 
 def _decorated(tree: ast.FunctionDef, of_python: Set[str]) -> str:

@@ -159,61 +159,86 @@ def is_coefficient(node):
 
 
 # ---- series ------------------------------------------------------------------------------------------------------
-def expansion(f, terms, nodes, root):
-    """Coefficients of a function for a block whose first input has this root of a kernel, the others 1/8 of it."""
-    step, table = hermite.REACH / nodes, np.empty(6 * nodes)
-    roots = root * np.array([1.0] + [0.125] * 63)
-    x = roots * step * np.arange(nodes)[:, None]
-    even, odd = (f(x) + f(-x)).reshape(-1), (f(x) - f(-x)).reshape(-1)
-    coefficients, tails, rests, sizes = np.empty(64 * terms), np.empty(2 * (terms // 8) + 2), np.empty(64), np.empty(64)
-    for n in range(0, terms, 4):
-        hermite.polynomials(n, nodes, step, table)
-        hermite.products(nodes, table[2 * nodes :], even, coefficients[64 * n :])
-        hermite.products(nodes, table[3 * nodes :], odd, coefficients[64 * n + 64 :])
-        if n == 0:
-            hermite.squares(nodes, table[2 * nodes :], even, odd, sizes)
-    hermite.remainders(terms, coefficients, sizes, tails, rests)
-    return coefficients.reshape(terms, 64), tails, rests
+@pytest.fixture
+def of_exponentials(monkeypatch):
+    """The functions that a module brings, of one that expands the exponential at the kernels themselves."""
+
+    def factor_block(number, nodes, step, roots, p, even, odd):
+        x = roots[:64] * step * np.arange(nodes)[:, None]
+        even[:], odd[:] = (np.exp(x) + np.exp(-x)).reshape(-1), (np.exp(x) - np.exp(-x)).reshape(-1)
+
+    monkeypatch.setattr(hermite, "factor_block", factor_block)
+    monkeypatch.setattr(series_sums, "factor_kernel", lambda number, K, p: K)
+    monkeypatch.setattr(series_sums, "place_of_sum", lambda number, K1, K2, C, p: C)
 
 
-def test_coefficients_of_an_exponential():
-    found, tails, rests = expansion(np.exp, 16, 64, 0.5)
+TERMS, ROOTS = 16, np.array([0.5] + [0.0625] * 63)
+
+
+def expansion(terms=TERMS, nodes=64, roots=ROOTS):
+    """That of a block."""
+    out = np.empty(hermite.numbers_of_block(terms))
+    assert hermite.expand_block(0, nodes, terms, roots, np.empty(0), out) == 0
+    return out
+
+
+def test_coefficients_of_an_exponential(of_exponentials):
+    out = expansion()
+    found, (rests, inverses, sizes) = out[: 64 * TERMS].reshape(TERMS, 64), out[64 * TERMS :][:192].reshape(3, 64)
     for column, s in ((0, 0.5), (7, 0.0625)):
         exact = [float(mp.exp(mp.mpf(s) ** 2 / 2) * mp.mpf(s) ** n / mp.sqrt(mp.factorial(n))) for n in range(16)]
         assert found[:, column] == pytest.approx(exact, rel=1e-11, abs=1e-15)
-    left = sum(mp.mpf(0.25) ** n / mp.factorial(n) for n in range(8, 40, 2)) / mp.exp(0.25)
-    assert math.exp(tails[1]) == pytest.approx(max(float(left), hermite.HIDDEN), rel=0.5)
+        assert sizes[column] == pytest.approx(math.exp(2 * s**2), rel=1e-14) and inverses[column] == 1 / s
+    for parity, tails in enumerate(out[64 * TERMS + 192 :][:6].reshape(2, 3)):
+        for k in range(3):
+            left = sum(mp.mpf(0.25) ** n / mp.factorial(n) for n in range(8 * k + parity, 40, 2)) / mp.exp(0.25)
+            assert math.exp(tails[k]) == pytest.approx(max(float(left), hermite.HIDDEN), rel=0.5)
     assert math.exp(rests[0]) == pytest.approx(hermite.HIDDEN, rel=1.0)
 
 
-def test_functions_that_lose_digits_themselves_have_those_that_are_left():
-    """However many nodes, their coefficients differ by rounding: the search begins anew and allows for it."""
-    one, two = np.zeros(32), np.zeros(32)
-    one[1] = two[1] = 1.0
-    two[3] = 1e-10
-    choice = np.array([hermite.MOST_NODES, 32.0, 0.0, hermite.AGREED])
-    hermite.judge(1.0, 1.0, one, two, choice)
-    assert list(choice[:3]) == [hermite.NODES, 32.0, 0.0]
-    hermite.judge(1.0, 1.0, one, two, choice)
-    assert choice[0] == hermite.NODES and choice[2] == 1.0
-    two[3] = 1e-4  # the same of what nodes are too far apart for
-    choice = np.array([hermite.MOST_NODES, 32.0, 0.0, hermite.AGREED])
-    hermite.judge(1.0, 1.0, one, two, choice)
-    assert choice[2] == 2.0
+@pytest.mark.parametrize("place, change, seen", [
+    (64 * 5, 1e-10, 5e-11), (64 * 5, -1e-4, 5e-5), (64 * 5, math.inf, math.inf),
+    (64 * 8 + 128, 1e-10, 2.5e-11), (64 * 8 + 128, -1e-4, 2.5e-5),
+    (64 * 8 + 128, math.nan, math.nan), (64 * 8 + 128, math.inf, math.nan),
+])  # fmt: skip
+def test_changes_of_coefficients_and_of_averages_with_the_nodes_are_seen(place, change, seen):
+    coarse, out = np.full(hermite.numbers_of_block(8), 4.0), np.empty(64)
+    fine = coarse.copy()
+    fine[place : place + 3] += change
+    series_sums.changes(8, coarse, fine, out)
+    assert out[:3] == pytest.approx([seen] * 3, rel=1e-4, nan_ok=True) and not out[3:].any()
 
 
-def test_sums_of_an_exponential_and_what_is_lost():
-    coefficients, tails, rests = expansion(np.exp, 16, 64, 0.5)
-    rho, out, row = np.linspace(-1, 1, 64), np.empty(64), coefficients[:, 0].copy()
-    evens, odds = (series_sums.needed(2, 0.0, of_parity, of_parity) for of_parity in (tails[:3], tails[3:]))
-    series_sums.summed(evens, odds, row, coefficients.reshape(-1), rho, out)
-    exact = [float(mp.exp((0.25 + (0.25 if j == 0 else 0.0625**2)) / 2 + r * 0.5 * (0.5 if j == 0 else 0.0625)))
-             for j, r in enumerate(rho)]  # fmt: skip
-    assert out == pytest.approx(exact, rel=1e-13)
-    found = [series_sums.certain_sum(16, *rests[[0, j]], r, out[j]) for j, r in enumerate(rho.tolist())]
-    assert found == out.tolist()
-    found = [series_sums.certain_sum(16, 0.0, 0.0, r, out[j]) for j, r in enumerate(rho.tolist())]
-    assert np.isnan(found)[[0, 1, 62, 63]].all() and np.isfinite(found[27:37]).all()  # 0.17**16 is 5e-13
+def test_nodes_and_terms_are_those_that_the_largest_kernel_takes(of_exponentials):
+    choice = np.empty(3)
+    assert series_sums.choose(0, 1, np.empty(0), 3, np.array([0.0625, 0.25, math.nan]), choice) == 0
+    assert choice.tolist() == [series_sums.NODES / 2, 16.0, 0.5]
+
+
+def sums(expanded, rho, paired, equal=0):
+    """Those of a block with itself, or with its first input."""
+    out, first = np.empty(64), ROOTS if paired else np.full(64, ROOTS[0])
+    kernels, work = (first**2, ROOTS**2, rho * first * ROOTS), np.empty(65 * TERMS)
+    series_sums.sums_of_block(
+        paired, 0, equal, np.empty(0), TERMS, expanded, 0, expanded, 64, *kernels, work, out
+    )  # fmt: skip
+    return out
+
+
+@pytest.mark.parametrize("paired", [0, 1])
+def test_sums_of_an_exponential_and_what_is_lost(of_exponentials, paired):
+    expanded, rho = expansion(), np.linspace(-1, 1, 64)
+    first = ROOTS if paired else np.full(64, ROOTS[0])
+    assert sums(expanded, rho, paired) == pytest.approx(
+        np.exp((first**2 + ROOTS**2) / 2 + rho * first * ROOTS), rel=1e-13
+    )
+    rho[0], expanded[64 * TERMS + 128] = 1.0, 7.0  # the first input with itself, and its <f**2>
+    plain, equal = sums(expanded, rho, paired), sums(expanded, rho, paired, equal=1)
+    assert equal[0] == 7.0 != plain[0] and (equal[1:63] == plain[1:63]).all()
+    expanded[64 * TERMS : 64 * TERMS + 64] = 0.0
+    expanded[64 * TERMS + 192 :] = 0.0
+    lost = np.isnan(sums(expanded, rho, paired))
+    assert lost[[0, 1, 62, 63]].all() and not lost[27:37].any()  # 0.17**16 is 5e-13
 
 
 @pytest.mark.parametrize("other", ["double", "single"])

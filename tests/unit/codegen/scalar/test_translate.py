@@ -101,14 +101,17 @@ def test_arrays_bit_for_bit(c_library):
     table = np.zeros(6 * nodes)
     for begin in (0, 4):
         table = both("polynomials", begin, nodes, 0.8, table)
-        numbers[64 * begin :] = both("products", nodes, table[2 * nodes :], values[0], numbers[64 * begin :])
-    sizes = both("squares", nodes, table[2 * nodes :].copy(), *values, np.zeros(64))
+        both("products", nodes, table[2 * nodes :], values[0], numbers[64 * begin :])
+    sizes = 1.1 * (numbers.reshape(terms, 64) ** 2).sum(axis=0)
     both("remainders", terms, numbers, sizes, np.zeros(4), np.zeros(64))
     row, rho = numbers[5::64].copy(), rng.uniform(-0.05, 0.05, 64)
-    both("summed", 1, 1, row, numbers, rho, np.zeros(64))
+    for begin in (-2, 6, 7):
+        both("horner", begin, row, numbers, rho * rho, np.zeros(64))
     both("largest_logarithm", rho)
-    both("probed", terms, nodes, nodes, *values, np.zeros(4 * nodes), np.zeros(terms))
-    both("judge", 1.0, 1.0, row / 10, row / 10, np.array([64.0, float(terms), 0.0, 1e-15]))
+    coarse = np.concatenate([numbers, np.ones(192)])
+    for changed in (0, 5, 64):
+        fine = coarse + 1e-6 * (np.arange(coarse.size) < changed)
+        both("changes", terms, coarse, fine, np.empty(64))
     with_nan = np.array([1.0, math.nan, -3.0, 4.0, 0.0])
     for least in (0.0, 5e-324):
         both("kernels_of", 3, with_nan, 2, least, np.ones(64))

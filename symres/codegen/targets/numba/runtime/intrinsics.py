@@ -12,22 +12,15 @@ from numba.extending import intrinsic
 @intrinsic
 def _precision(typing: Any, x: Any) -> Any:
     """From 1 to the next number of the type of x."""
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return ir.Constant(ir.DoubleType(), 2.0**-23 if signature.args[0] == types.float32 else 2.0**-52)
-
-    return types.float64(x), code
+    unit = ir.Constant(ir.DoubleType(), 2.0**-23 if x == types.float32 else 2.0**-52)
+    return types.float64(x), lambda context, builder, signature, arguments: unit
 
 
 @intrinsic
 def _fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
     """a*b + c with one rounding."""
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(arguments, signature.args)]
-        return builder.fma(*numbers)
-
-    return types.float64(a, b, c), code
+    kind = types.float64(types.float64, types.float64, types.float64)
+    return kind, lambda context, builder, signature, arguments: builder.fma(*arguments)
 
 
 @intrinsic

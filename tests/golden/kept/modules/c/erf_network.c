@@ -69,13 +69,8 @@ int erf_dual_kernelf(size_t entries, const float *K1, const float *K2, const flo
 #define SYMRES_NAME(name) erf_##name /* public functions: no other module has their names */
 #define SYMRES_DEPTH 3
 
-/* From 1 to the next number of a type. */
-#define symres_precision(x) DBL_EPSILON
-#define symres_precisionf(x) FLT_EPSILON
-
 /* Room for zeros at a multiple of 64 bytes, as vector code likes it; the address of the block stands before it. */
-static inline void *symres_room(size_t count, size_t size)
-{
+static inline void *symres_room(size_t count, size_t size) {
     char *const block = calloc(count * size + 128, 1);
     if (!block)
         return NULL;
@@ -84,28 +79,24 @@ static inline void *symres_room(size_t count, size_t size)
     return room;
 }
 
-static inline void symres_free(void *room)
-{
+static inline void symres_free(void *room) {
     if (room)
         free(((void **)room)[-1]);
 }
 
 /* ---- double ---------------------------------------------------------------------------------------------------- */
 /* The smaller of two whole numbers. */
-static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
-{
+static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b) {
     return a < b ? a : b;
 }
 
 /* A kernel as networks see it: too small a one counts as 0. */
-static inline double symres_counted(double K)
-{
+static inline double symres_counted(double K) {
     return fabs(K) < 1e-150 ? 0.0 : K;
 }
 
 /* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side. */
-static inline double symres_arctan_tail(double v)
-{
+static inline double symres_arctan_tail(double v) {
     double w = v * v;
     double y = w * w;
     double a = fma(fma(fma(0.0034958859739163094, y, 0.031277189066996385), y, 0.052579733342841106), y, 0.09090908590891934);
@@ -120,8 +111,7 @@ static inline double symres_arctan_tail(double v)
 }
 
 /* The angle of the point (x, y), from -pi to pi; 0 at the origin. */
-static inline double symres_angle(double y, double x)
-{
+static inline double symres_angle(double y, double x) {
     double width = fabs(x);
     double height = fabs(y);
     double low = width < height ? width : height;
@@ -134,14 +124,12 @@ static inline double symres_angle(double y, double x)
     return copysign(turn, y);
 }
 
-static inline double symres__average_1(double K)
-{
+static inline double symres__average_1(double K) {
     double value = 0.6366197723675814 * symres_angle(2.0 * K, sqrt(1.0 + 4.0 * K));
     return value;
 }
 
-static inline void symres__layer_1_one(double K, double C_W, double C_b, double *result0, double *result1)
-{
+static inline void symres__layer_1_one(double K, double C_W, double C_b, double *result0, double *result1) {
     double kernel = C_b + C_W * symres__average_1(K);
     double own0 = sqrt(1.0 + 2.0 * K);
     *result0 = kernel;
@@ -149,17 +137,15 @@ static inline void symres__layer_1_one(double K, double C_W, double C_b, double 
 }
 
 /* What a layer needs of each input alone, and the next kernels. */
-static inline void symres__layer_1_inputs(ptrdiff_t layer, const double *parameters, ptrdiff_t count, double *restrict now, double *restrict following)
-{
-    double C_W = parameters[layer];
-    double C_b = parameters[3 + layer];
+static inline void symres__layer_1_inputs(ptrdiff_t layer, const double *parameters, ptrdiff_t count, double *restrict now, double *restrict following) {
+    double C_W = parameters[2 * layer + 0];
+    double C_b = parameters[2 * layer + 1];
     for (ptrdiff_t i = 0; i < count; ++i)
         symres__layer_1_one(now[i], C_W, C_b, &following[i], &now[2 * count + i]);
 }
 
 /* What all layers need of each input alone, whose kernels stand at the beginning. */
-static inline void symres_inputs_of_layers(ptrdiff_t count, const double *parameters, double *restrict inputs)
-{
+static inline void symres_inputs_of_layers(ptrdiff_t count, const double *parameters, double *restrict inputs) {
     for (ptrdiff_t layer = 0; layer < 4; ++layer) {
         double *restrict now = inputs + layer * 3 * count;
         for (ptrdiff_t i = 0; i < count; ++i) {
@@ -175,23 +161,14 @@ static inline void symres_inputs_of_layers(ptrdiff_t count, const double *parame
 }
 
 /* What a layer needs of inputs that stand one behind the other, and their next kernels and roots. */
-static inline void symres_numbers_of_layer(ptrdiff_t layer, ptrdiff_t count, const double *inputs, ptrdiff_t begin, ptrdiff_t width, double *restrict out)
-{
-    for (ptrdiff_t k = 0; k < 5; ++k) {
+static inline void symres_numbers_of_layer(ptrdiff_t layer, ptrdiff_t count, const double *inputs, ptrdiff_t begin, ptrdiff_t width, double *restrict out) {
+    for (ptrdiff_t k = 0; k < 5; ++k)
         for (ptrdiff_t j = 0; j < width; ++j)
             out[128 * k + j] = inputs[(3 * layer + k) * count + begin + j];
-    }
-}
-
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
-static inline double symres_possible(double root1, double root2, double C, double value)
-{
-    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
 }
 
 /* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
-static inline double symres_determinant(double K1, double K2, double C)
-{
+static inline double symres_determinant(double K1, double K2, double C) {
     double square = C * C;
     double lost = fma(-C, C, square);
     double difference = fma(K1, K2, -square) + lost;
@@ -199,16 +176,14 @@ static inline double symres_determinant(double K1, double K2, double C)
 }
 
 /* The angle of the point (s, N) at the distance r, s >= 0. */
-static inline double symres_right_half_plane_angle(double N, double s, double r)
-{
+static inline double symres_right_half_plane_angle(double N, double s, double r) {
     double both = r + s;
     double u = N / (both == 0.0 ? 1.0 : both);
     double v = u * u;
     return 2.0 * fma(-u * v, symres_arctan_tail(v), u);
 }
 
-static inline void symres__layer_1_pair(double K1, double first0, double K2, double second0, double C, double Theta, double determinant, double C_W, double C_b, double *result0, double *result1)
-{
+static inline void symres__layer_1_pair(double K1, double first0, double K2, double second0, double C, double Theta, double determinant, double C_W, double C_b, double *result0, double *result1) {
     double t0 = sqrt(1.0 + 2.0 * K1 + 2.0 * K2 + 4.0 * determinant);
     double following = C_b + 0.6366197723675814 * C_W * symres_right_half_plane_angle(2.0 * C, t0, first0 * second0);
     double tangent = following + 1.2732395447351628 * C_W * Theta / t0;
@@ -217,16 +192,14 @@ static inline void symres__layer_1_pair(double K1, double first0, double K2, dou
 }
 
 /* K1*K2 - C**2 from the roots of kernels; 0 of equal inputs. */
-static inline double symres_next_determinant(double root1, double root2, double C, double same)
-{
+static inline double symres_next_determinant(double root1, double root2, double C, double same) {
     double size = root1 * root2;
     double rest = (size - C) * (size + C);
     rest = rest < 0.0 ? 0.0 : rest;
     return same == 1.0 ? 0.0 : rest;
 }
 
-static inline void symres__layer_1_step(double K1, double first0, double K2, double second0, double C, double Theta, double D, double next1, double root1, double next2, double root2, double C_W, double C_b, double *result0, double *result1, double *result2)
-{
+static inline void symres__layer_1_step(double K1, double first0, double K2, double second0, double C, double Theta, double D, double next1, double root1, double next2, double root2, double C_W, double C_b, double *result0, double *result1, double *result2) {
     (void)next2;
     double following, tangent;
     symres__layer_1_pair(K1, first0, K2, second0, C, Theta, D, C_W, C_b, &following, &tangent);
@@ -238,28 +211,25 @@ static inline void symres__layer_1_step(double K1, double first0, double K2, dou
 }
 
 /* One layer for pairs of inputs. */
-static inline void symres__layer_1_layer(const ptrdiff_t step, ptrdiff_t width, ptrdiff_t layer, const double *parameters, const double *one, const double *two, double *restrict pair, double *restrict gaps)
-{
+static inline void symres__layer_1_layer(const ptrdiff_t step, ptrdiff_t width, ptrdiff_t layer, const double *parameters, const double *one, const double *two, double *restrict pair, double *restrict gaps) {
     (void)gaps;
-    double C_W = parameters[layer];
-    double C_b = parameters[3 + layer];
+    double C_W = parameters[2 * layer + 0];
+    double C_b = parameters[2 * layer + 1];
     for (ptrdiff_t j = 0; j < width; ++j)
         symres__layer_1_step(one[step * j], one[256 + step * j], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384 + step * j], one[512 + step * j], two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
 }
 
 /* One layer of the network for pairs of inputs. */
-static inline void symres_layer_of_network(const ptrdiff_t step, ptrdiff_t width, ptrdiff_t layer, const double *parameters, const double *one, const double *two, double *restrict pair, double *restrict gaps)
-{
+static inline void symres_layer_of_network(const ptrdiff_t step, ptrdiff_t width, ptrdiff_t layer, const double *parameters, const double *one, const double *two, double *restrict pair, double *restrict gaps) {
     symres__layer_1_layer(step, width, layer, parameters, one, two, pair, gaps);
 }
 
-int SYMRES_NAME(dual_kernel_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, int symmetric, int blank, const double *C_W, const double *C_b, double *C, double *Theta)
-{
+int SYMRES_NAME(dual_kernel_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, int symmetric, int blank, const double *C_W, const double *C_b, double *C, double *Theta) {
     ptrdiff_t failed = 0;
     double parameters[7];
     for (ptrdiff_t layer = 0; layer < 3; ++layer) {
-        parameters[layer] = C_W[layer];
-        parameters[3 + layer] = C_b[layer];
+        parameters[2 * layer + 0] = C_W[layer];
+        parameters[2 * layer + 1] = C_b[layer];
     }
     ptrdiff_t column = symmetric ? 0 : ((ptrdiff_t)rows + 63) / 64 * 64;
     ptrdiff_t count = symmetric ? (ptrdiff_t)rows : column + (ptrdiff_t)columns;
@@ -289,7 +259,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                     double *restrict pair = pairs + 408 * (i - top);
                     for (ptrdiff_t j = 0; j < width; ++j) {
                         double covariance = C[i * (ptrdiff_t)columns + left + j];
-                        pair[j] = symres_possible(inputs[count + i], sizes[j], covariance, covariance);
+                        pair[j] = fabs(covariance) <= (1.0 + 64.0 * DBL_EPSILON) * inputs[count + i] * sizes[j] ? covariance : NAN;
                         pair[136 + j] = blank ? 0.0 : Theta[i * (ptrdiff_t)columns + left + j];
                         pair[272 + j] = symres_determinant(inputs[i], kernels[j], pair[j]);
                     }
@@ -302,35 +272,31 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                         symres_layer_of_network(0, width, layer, parameters, one, two, pair, gaps);
                     }
                 }
-                for (ptrdiff_t i = top; i < bottom; ++i) {
+                for (ptrdiff_t i = top; i < bottom; ++i)
                     for (ptrdiff_t j = 0; j < width; ++j) {
                         C[i * (ptrdiff_t)columns + left + j] = pairs[408 * (i - top) + j];
                         Theta[i * (ptrdiff_t)columns + left + j] = pairs[408 * (i - top) + 136 + j];
                     }
-                }
-                for (ptrdiff_t j = 0; j < (symmetric ? width : 0); ++j) {
+                for (ptrdiff_t j = 0; j < (symmetric ? width : 0); ++j)
                     for (ptrdiff_t i = top; i < symres_smaller(left + j, bottom); ++i) {
                         C[(left + j) * (ptrdiff_t)columns + i] = pairs[408 * (i - top) + j];
                         Theta[(left + j) * (ptrdiff_t)columns + i] = pairs[408 * (i - top) + 136 + j];
                     }
-                }
             }
         }
     } else {
-SYMRES_PRAGMA(omp atomic write)
         failed = 1;
     }
     symres_free(inputs);
     return failed;
 }
 
-int SYMRES_NAME(dual_kernel)(size_t entries, const double *K1, const double *K2, const double *C_W, const double *C_b, double *C, double *Theta, double *every_C, double *every_Theta)
-{
+int SYMRES_NAME(dual_kernel)(size_t entries, const double *K1, const double *K2, const double *C_W, const double *C_b, double *C, double *Theta, double *every_C, double *every_Theta) {
     ptrdiff_t failed = 0;
     double parameters[7];
     for (ptrdiff_t layer = 0; layer < 3; ++layer) {
-        parameters[layer] = C_W[layer];
-        parameters[3 + layer] = C_b[layer];
+        parameters[2 * layer + 0] = C_W[layer];
+        parameters[2 * layer + 1] = C_b[layer];
     }
     double one[640];
     double two[640];
@@ -353,7 +319,7 @@ int SYMRES_NAME(dual_kernel)(size_t entries, const double *K1, const double *K2,
                     ptrdiff_t i = left + j;
                     ptrdiff_t k = pairs + left + j;
                     double covariance = C[at + j];
-                    pair[j] = symres_possible(inputs[2 * pairs + i], inputs[2 * pairs + k], covariance, covariance);
+                    pair[j] = fabs(covariance) <= (1.0 + 64.0 * DBL_EPSILON) * inputs[2 * pairs + i] * inputs[2 * pairs + k] ? covariance : NAN;
                     pair[136 + j] = Theta[at + j];
                     pair[272 + j] = symres_determinant(inputs[i], inputs[k], pair[j]);
                 }
@@ -361,14 +327,12 @@ int SYMRES_NAME(dual_kernel)(size_t entries, const double *K1, const double *K2,
                     symres_numbers_of_layer(layer, 2 * pairs, inputs, left, width, one);
                     symres_numbers_of_layer(layer, 2 * pairs, inputs, pairs + left, width, two);
                     symres_layer_of_network(1, width, layer, parameters, one, two, pair, gaps);
-                    if (every_C != NULL) {
+                    if (every_C != NULL)
                         for (ptrdiff_t j = 0; j < width; ++j)
                             every_C[layer * (ptrdiff_t)entries + at + j] = pair[j];
-                    }
-                    if (every_Theta != NULL) {
+                    if (every_Theta != NULL)
                         for (ptrdiff_t j = 0; j < width; ++j)
                             every_Theta[layer * (ptrdiff_t)entries + at + j] = pair[136 + j];
-                    }
                 }
                 for (ptrdiff_t j = 0; j < width; ++j) {
                     C[at + j] = pair[j];
@@ -377,7 +341,6 @@ int SYMRES_NAME(dual_kernel)(size_t entries, const double *K1, const double *K2,
             }
         }
     } else {
-SYMRES_PRAGMA(omp atomic write)
         failed = 1;
     }
     symres_free(inputs);
@@ -385,13 +348,11 @@ SYMRES_PRAGMA(omp atomic write)
 }
 
 /* ---- float ---------------------------------------------------------------------------------------------------- */
-static inline float symres_countedf(float K)
-{
+static inline float symres_countedf(float K) {
     return fabsf(K) < 1e-18f ? 0.0f : K;
 }
 
-static inline float symres_arctan_tailf(float v)
-{
+static inline float symres_arctan_tailf(float v) {
     float w = v * v;
     float a = fmaf(fmaf(fmaf(0.002386997316724113f, w, 0.03587153898204336f), w, 0.08656880430154522f), w, 0.14278568748210602f);
     a = fmaf(a, w, 0.3333333173306352f);
@@ -399,8 +360,7 @@ static inline float symres_arctan_tailf(float v)
     return fmaf(b, v, a);
 }
 
-static inline float symres_anglef(float y, float x)
-{
+static inline float symres_anglef(float y, float x) {
     float width = fabsf(x);
     float height = fabsf(y);
     float low = width < height ? width : height;
@@ -413,30 +373,26 @@ static inline float symres_anglef(float y, float x)
     return copysignf(turn, y);
 }
 
-static inline float symres__average_1f(float K)
-{
+static inline float symres__average_1f(float K) {
     float value = 0.6366197723675814f * symres_anglef(2.0f * K, sqrtf(1.0f + 4.0f * K));
     return value;
 }
 
-static inline void symres__layer_1_onef(float K, float C_W, float C_b, float *result0, float *result1)
-{
+static inline void symres__layer_1_onef(float K, float C_W, float C_b, float *result0, float *result1) {
     float kernel = C_b + C_W * symres__average_1f(K);
     float own0 = sqrtf(1.0f + 2.0f * K);
     *result0 = kernel;
     *result1 = own0;
 }
 
-static inline void symres__layer_1_inputsf(ptrdiff_t layer, const float *parameters, ptrdiff_t count, float *restrict now, float *restrict following)
-{
-    float C_W = parameters[layer];
-    float C_b = parameters[3 + layer];
+static inline void symres__layer_1_inputsf(ptrdiff_t layer, const float *parameters, ptrdiff_t count, float *restrict now, float *restrict following) {
+    float C_W = parameters[2 * layer + 0];
+    float C_b = parameters[2 * layer + 1];
     for (ptrdiff_t i = 0; i < count; ++i)
         symres__layer_1_onef(now[i], C_W, C_b, &following[i], &now[2 * count + i]);
 }
 
-static inline void symres_inputs_of_layersf(ptrdiff_t count, const float *parameters, float *restrict inputs)
-{
+static inline void symres_inputs_of_layersf(ptrdiff_t count, const float *parameters, float *restrict inputs) {
     for (ptrdiff_t layer = 0; layer < 4; ++layer) {
         float *restrict now = inputs + layer * 3 * count;
         for (ptrdiff_t i = 0; i < count; ++i) {
@@ -451,37 +407,27 @@ static inline void symres_inputs_of_layersf(ptrdiff_t count, const float *parame
     }
 }
 
-static inline void symres_numbers_of_layerf(ptrdiff_t layer, ptrdiff_t count, const float *inputs, ptrdiff_t begin, ptrdiff_t width, float *restrict out)
-{
-    for (ptrdiff_t k = 0; k < 5; ++k) {
+static inline void symres_numbers_of_layerf(ptrdiff_t layer, ptrdiff_t count, const float *inputs, ptrdiff_t begin, ptrdiff_t width, float *restrict out) {
+    for (ptrdiff_t k = 0; k < 5; ++k)
         for (ptrdiff_t j = 0; j < width; ++j)
             out[128 * k + j] = inputs[(3 * layer + k) * count + begin + j];
-    }
 }
 
-static inline float symres_possiblef(float root1, float root2, float C, float value)
-{
-    return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
-}
-
-static inline float symres_determinantf(float K1, float K2, float C)
-{
+static inline float symres_determinantf(float K1, float K2, float C) {
     float square = C * C;
     float lost = fmaf(-C, C, square);
     float difference = fmaf(K1, K2, -square) + lost;
     return difference < 0.0f ? 0.0f : difference;
 }
 
-static inline float symres_right_half_plane_anglef(float N, float s, float r)
-{
+static inline float symres_right_half_plane_anglef(float N, float s, float r) {
     float both = r + s;
     float u = N / (both == 0.0f ? 1.0f : both);
     float v = u * u;
     return 2.0f * fmaf(-u * v, symres_arctan_tailf(v), u);
 }
 
-static inline void symres__layer_1_pairf(float K1, float first0, float K2, float second0, float C, float Theta, float determinant, float C_W, float C_b, float *result0, float *result1)
-{
+static inline void symres__layer_1_pairf(float K1, float first0, float K2, float second0, float C, float Theta, float determinant, float C_W, float C_b, float *result0, float *result1) {
     float t0 = sqrtf(1.0f + 2.0f * K1 + 2.0f * K2 + 4.0f * determinant);
     float following = C_b + 0.6366197723675814f * C_W * symres_right_half_plane_anglef(2.0f * C, t0, first0 * second0);
     float tangent = following + 1.2732395447351628f * C_W * Theta / t0;
@@ -489,16 +435,14 @@ static inline void symres__layer_1_pairf(float K1, float first0, float K2, float
     *result1 = tangent;
 }
 
-static inline float symres_next_determinantf(float root1, float root2, float C, float same)
-{
+static inline float symres_next_determinantf(float root1, float root2, float C, float same) {
     float size = root1 * root2;
     float rest = (size - C) * (size + C);
     rest = rest < 0.0f ? 0.0f : rest;
     return same == 1.0f ? 0.0f : rest;
 }
 
-static inline void symres__layer_1_stepf(float K1, float first0, float K2, float second0, float C, float Theta, float D, float next1, float root1, float next2, float root2, float C_W, float C_b, float *result0, float *result1, float *result2)
-{
+static inline void symres__layer_1_stepf(float K1, float first0, float K2, float second0, float C, float Theta, float D, float next1, float root1, float next2, float root2, float C_W, float C_b, float *result0, float *result1, float *result2) {
     (void)next2;
     float following, tangent;
     symres__layer_1_pairf(K1, first0, K2, second0, C, Theta, D, C_W, C_b, &following, &tangent);
@@ -509,27 +453,24 @@ static inline void symres__layer_1_stepf(float K1, float first0, float K2, float
     *result2 = symres_next_determinantf(root1, root2, following, same);
 }
 
-static inline void symres__layer_1_layerf(const ptrdiff_t step, ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps)
-{
+static inline void symres__layer_1_layerf(const ptrdiff_t step, ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps) {
     (void)gaps;
-    float C_W = parameters[layer];
-    float C_b = parameters[3 + layer];
+    float C_W = parameters[2 * layer + 0];
+    float C_b = parameters[2 * layer + 1];
     for (ptrdiff_t j = 0; j < width; ++j)
         symres__layer_1_stepf(one[step * j], one[256 + step * j], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384 + step * j], one[512 + step * j], two[384 + j], two[512 + j], C_W, C_b, &pair[j], &pair[136 + j], &pair[272 + j]);
 }
 
-static inline void symres_layer_of_networkf(const ptrdiff_t step, ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps)
-{
+static inline void symres_layer_of_networkf(const ptrdiff_t step, ptrdiff_t width, ptrdiff_t layer, const float *parameters, const float *one, const float *two, float *restrict pair, float *restrict gaps) {
     symres__layer_1_layerf(step, width, layer, parameters, one, two, pair, gaps);
 }
 
-int SYMRES_NAME(dual_kernel_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, int symmetric, int blank, const float *C_W, const float *C_b, float *C, float *Theta)
-{
+int SYMRES_NAME(dual_kernel_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, int symmetric, int blank, const float *C_W, const float *C_b, float *C, float *Theta) {
     ptrdiff_t failed = 0;
     float parameters[7];
     for (ptrdiff_t layer = 0; layer < 3; ++layer) {
-        parameters[layer] = C_W[layer];
-        parameters[3 + layer] = C_b[layer];
+        parameters[2 * layer + 0] = C_W[layer];
+        parameters[2 * layer + 1] = C_b[layer];
     }
     ptrdiff_t column = symmetric ? 0 : ((ptrdiff_t)rows + 63) / 64 * 64;
     ptrdiff_t count = symmetric ? (ptrdiff_t)rows : column + (ptrdiff_t)columns;
@@ -559,7 +500,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                     float *restrict pair = pairs + 408 * (i - top);
                     for (ptrdiff_t j = 0; j < width; ++j) {
                         float covariance = C[i * (ptrdiff_t)columns + left + j];
-                        pair[j] = symres_possiblef(inputs[count + i], sizes[j], covariance, covariance);
+                        pair[j] = fabsf(covariance) <= (1.0f + 64.0f * FLT_EPSILON) * inputs[count + i] * sizes[j] ? covariance : NAN;
                         pair[136 + j] = blank ? 0.0f : Theta[i * (ptrdiff_t)columns + left + j];
                         pair[272 + j] = symres_determinantf(inputs[i], kernels[j], pair[j]);
                     }
@@ -572,35 +513,31 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
                         symres_layer_of_networkf(0, width, layer, parameters, one, two, pair, gaps);
                     }
                 }
-                for (ptrdiff_t i = top; i < bottom; ++i) {
+                for (ptrdiff_t i = top; i < bottom; ++i)
                     for (ptrdiff_t j = 0; j < width; ++j) {
                         C[i * (ptrdiff_t)columns + left + j] = pairs[408 * (i - top) + j];
                         Theta[i * (ptrdiff_t)columns + left + j] = pairs[408 * (i - top) + 136 + j];
                     }
-                }
-                for (ptrdiff_t j = 0; j < (symmetric ? width : 0); ++j) {
+                for (ptrdiff_t j = 0; j < (symmetric ? width : 0); ++j)
                     for (ptrdiff_t i = top; i < symres_smaller(left + j, bottom); ++i) {
                         C[(left + j) * (ptrdiff_t)columns + i] = pairs[408 * (i - top) + j];
                         Theta[(left + j) * (ptrdiff_t)columns + i] = pairs[408 * (i - top) + 136 + j];
                     }
-                }
             }
         }
     } else {
-SYMRES_PRAGMA(omp atomic write)
         failed = 1;
     }
     symres_free(inputs);
     return failed;
 }
 
-int SYMRES_NAME(dual_kernelf)(size_t entries, const float *K1, const float *K2, const float *C_W, const float *C_b, float *C, float *Theta, float *every_C, float *every_Theta)
-{
+int SYMRES_NAME(dual_kernelf)(size_t entries, const float *K1, const float *K2, const float *C_W, const float *C_b, float *C, float *Theta, float *every_C, float *every_Theta) {
     ptrdiff_t failed = 0;
     float parameters[7];
     for (ptrdiff_t layer = 0; layer < 3; ++layer) {
-        parameters[layer] = C_W[layer];
-        parameters[3 + layer] = C_b[layer];
+        parameters[2 * layer + 0] = C_W[layer];
+        parameters[2 * layer + 1] = C_b[layer];
     }
     float one[640];
     float two[640];
@@ -623,7 +560,7 @@ int SYMRES_NAME(dual_kernelf)(size_t entries, const float *K1, const float *K2, 
                     ptrdiff_t i = left + j;
                     ptrdiff_t k = pairs + left + j;
                     float covariance = C[at + j];
-                    pair[j] = symres_possiblef(inputs[2 * pairs + i], inputs[2 * pairs + k], covariance, covariance);
+                    pair[j] = fabsf(covariance) <= (1.0f + 64.0f * FLT_EPSILON) * inputs[2 * pairs + i] * inputs[2 * pairs + k] ? covariance : NAN;
                     pair[136 + j] = Theta[at + j];
                     pair[272 + j] = symres_determinantf(inputs[i], inputs[k], pair[j]);
                 }
@@ -631,14 +568,12 @@ int SYMRES_NAME(dual_kernelf)(size_t entries, const float *K1, const float *K2, 
                     symres_numbers_of_layerf(layer, 2 * pairs, inputs, left, width, one);
                     symres_numbers_of_layerf(layer, 2 * pairs, inputs, pairs + left, width, two);
                     symres_layer_of_networkf(1, width, layer, parameters, one, two, pair, gaps);
-                    if (every_C != NULL) {
+                    if (every_C != NULL)
                         for (ptrdiff_t j = 0; j < width; ++j)
                             every_C[layer * (ptrdiff_t)entries + at + j] = pair[j];
-                    }
-                    if (every_Theta != NULL) {
+                    if (every_Theta != NULL)
                         for (ptrdiff_t j = 0; j < width; ++j)
                             every_Theta[layer * (ptrdiff_t)entries + at + j] = pair[136 + j];
-                    }
                 }
                 for (ptrdiff_t j = 0; j < width; ++j) {
                     C[at + j] = pair[j];
@@ -647,7 +582,6 @@ int SYMRES_NAME(dual_kernelf)(size_t entries, const float *K1, const float *K2, 
             }
         }
     } else {
-SYMRES_PRAGMA(omp atomic write)
         failed = 1;
     }
     symres_free(inputs);

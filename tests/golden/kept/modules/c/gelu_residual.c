@@ -158,13 +158,9 @@ void gelu_residual_hf(size_t entries, const float *K, float C_W, float C_b, floa
 
 #define SYMRES_NAME(name) gelu_residual_##name /* public functions: no other module has their names */
 
-/* From 1 to the next number of a type. */
-#define symres_precision(x) DBL_EPSILON
-#define symres_precisionf(x) FLT_EPSILON
 /* ---- double ---------------------------------------------------------------------------------------------------- */
 /* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side. */
-static inline double symres_arctan_tail(double v)
-{
+static inline double symres_arctan_tail(double v) {
     double w = v * v;
     double y = w * w;
     double a = fma(fma(fma(0.0034958859739163094, y, 0.031277189066996385), y, 0.052579733342841106), y, 0.09090908590891934);
@@ -179,8 +175,7 @@ static inline double symres_arctan_tail(double v)
 }
 
 /* The angle of the point (x, y), from -pi to pi; 0 at the origin. */
-static inline double symres_angle(double y, double x)
-{
+static inline double symres_angle(double y, double x) {
     double width = fabs(x);
     double height = fabs(y);
     double low = width < height ? width : height;
@@ -193,30 +188,26 @@ static inline double symres_angle(double y, double x)
     return copysign(turn, y);
 }
 
-static inline double symres__average_1(double K)
-{
+static inline double symres__average_1(double K) {
     double t0 = 2.0 * K;
     double t1 = sqrt(1.0 + t0);
     double value = 0.25 * K + 0.15915494309189535 * K * (t0 / ((1.0 + K) * t1) + symres_angle(K, t1));
     return value;
 }
 
-static inline double symres_phi_squared_entry(double K, double C_W, double C_b, double gamma)
-{
+static inline double symres_phi_squared_entry(double K, double C_W, double C_b, double gamma) {
     (void)C_W, (void)C_b, (void)gamma;
     K = K < 0.0 ? NAN : K;
     return symres__average_1(K);
 }
 
-static inline double symres_kernel_map_entry(double K, double C_W, double C_b, double gamma)
-{
+static inline double symres_kernel_map_entry(double K, double C_W, double C_b, double gamma) {
     K = K < 0.0 ? NAN : K;
     return C_b + C_W * symres__average_1(K) + K * gamma * gamma;
 }
 
 /* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
-static inline double symres_determinant(double K1, double K2, double C)
-{
+static inline double symres_determinant(double K1, double K2, double C) {
     double square = C * C;
     double lost = fma(-C, C, square);
     double difference = fma(K1, K2, -square) + lost;
@@ -224,8 +215,7 @@ static inline double symres_determinant(double K1, double K2, double C)
 }
 
 /* Rest + M*N*theta, theta the angle of the point (-N, s) at the distance r, from ``apart`` = rest - M*s too. */
-static inline double symres_angular_sum(double rest, double apart, double M, double N, double s, double r)
-{
+static inline double symres_angular_sum(double rest, double apart, double M, double N, double s, double r) {
     double both = r + fabs(N);
     double u = both == 0.0 ? 1.0 : s / both;
     double v = u * u;
@@ -237,25 +227,17 @@ static inline double symres_angular_sum(double rest, double apart, double M, dou
     return s < -1.5 * N ? near : fma(M * N, theta, rest);
 }
 
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
-static inline double symres_possible(double root1, double root2, double C, double value)
-{
-    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
-}
-
-static inline double symres_covariance_map_pair(double K1, double first0, double first1, double first2, double first3, double K2, double second0, double second1, double second2, double second3, double C, double C_W, double C_b, double gamma)
-{
+static inline double symres_covariance_map_pair(double K1, double first0, double first1, double first2, double first3, double K2, double second0, double second1, double second2, double second3, double C, double C_W, double C_b, double gamma) {
     double determinant = symres_determinant(K1, K2, C);
     double t0 = sqrt(1.0 + K1 + K2 + determinant);
     double inverse0 = 1.0 / t0;
     double t1 = 0.15915494309189535 * first2 * inverse0 * second2 * (C * C + K1 * second1 + K2 * first1 + K1 * K2 * (1.0 + determinant));
     double t2 = -0.15915494309189535 * (first2 * t0 + second2 * t0 - inverse0);
     double t3 = symres_angular_sum(t1, t2, 0.15915494309189535, C, t0, first3 * second3);
-    return symres_possible(first0, second0, C, C_b + C * gamma * gamma + C_W * t3);
+    return fabs(C) <= (1.0 + 64.0 * DBL_EPSILON) * first0 * second0 ? C_b + C * gamma * gamma + C_W * t3 : NAN;
 }
 
-static inline double symres_covariance_map_entry(double K1, double K2, double C, double C_W, double C_b, double gamma)
-{
+static inline double symres_covariance_map_entry(double K1, double K2, double C, double C_W, double C_b, double gamma) {
     K1 = K1 < 0.0 ? NAN : K1;
     K2 = K2 < 0.0 ? NAN : K2;
     double first0 = sqrt(K1);
@@ -272,15 +254,13 @@ static inline double symres_covariance_map_entry(double K1, double K2, double C,
 }
 
 /* A covariance of narrow floats, cut off where their rounding has brought it above sqrt(K1*K2). */
-static inline double symres_rounded(double K1, double K2, double C)
-{
+static inline double symres_rounded(double K1, double K2, double C) {
     double size = sqrt(K1) * sqrt(K2);
     double excess = fabs(C) - size;
     return excess > 8.881784197001252e-16 * size && excess <= 7.62939453125e-06 * size ? copysign(size, C) : C;
 }
 
-static inline double symres__average_3(double K)
-{
+static inline double symres__average_3(double K) {
     double t0 = 1.0 + K;
     double t1 = 1.0 + 2.0 * K;
     double t2 = sqrt(t1);
@@ -288,30 +268,26 @@ static inline double symres__average_3(double K)
     return value;
 }
 
-static inline double symres_chi_parallel_entry(double K, double C_W, double gamma, double C_b)
-{
+static inline double symres_chi_parallel_entry(double K, double C_W, double gamma, double C_b) {
     (void)C_b;
     K = K < 0.0 ? NAN : K;
     return gamma * gamma + C_W * symres__average_3(K);
 }
 
-static inline double symres__average_4(double K)
-{
+static inline double symres__average_4(double K) {
     double t0 = 1.0 + 2.0 * K;
     double t1 = sqrt(t0);
     double value = 0.25 + 0.15915494309189535 * (K * (3.0 + 5.0 * K) / ((1.0 + K) * t0 * t1) + symres_angle(K, t1));
     return value;
 }
 
-static inline double symres_chi_perp_entry(double K, double C_W, double gamma, double C_b)
-{
+static inline double symres_chi_perp_entry(double K, double C_W, double gamma, double C_b) {
     (void)C_b;
     K = K < 0.0 ? NAN : K;
     return gamma * gamma + C_W * symres__average_4(K);
 }
 
-static inline double symres__average_5(double K)
-{
+static inline double symres__average_5(double K) {
     double t0 = K * K;
     double t1 = 1.0 + K;
     double t2 = 1.0 + 2.0 * K;
@@ -319,48 +295,39 @@ static inline double symres__average_5(double K)
     return value;
 }
 
-static inline double symres_h_entry(double K, double C_W, double C_b, double gamma)
-{
+static inline double symres_h_entry(double K, double C_W, double C_b, double gamma) {
     (void)C_b, (void)gamma;
     K = K < 0.0 ? NAN : K;
     return C_W * symres__average_5(K);
 }
 
 /* The smaller of two whole numbers. */
-static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
-{
+static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b) {
     return a < b ? a : b;
 }
 
-void SYMRES_NAME(phi_squared)(size_t entries, const double *K, double C_W, double C_b, double gamma, double *out)
-{
+void SYMRES_NAME(phi_squared)(size_t entries, const double *K, double C_W, double C_b, double gamma, double *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_phi_squared_entry(K[j], C_W, C_b, gamma);
-    }
 }
 
-void SYMRES_NAME(kernel_map)(size_t entries, const double *K, double C_W, double C_b, double gamma, double *out)
-{
+void SYMRES_NAME(kernel_map)(size_t entries, const double *K, double C_W, double C_b, double gamma, double *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_kernel_map_entry(K[j], C_W, C_b, gamma);
-    }
 }
 
-void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double gamma, double *out)
-{
+void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double gamma, double *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b, gamma);
-    }
 }
 
-void SYMRES_NAME(covariance_map_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double gamma, double *out, size_t step)
-{
+void SYMRES_NAME(covariance_map_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double gamma, double *out, size_t step) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_t)columns > 65536))
     for (ptrdiff_t block = 0; block < ((ptrdiff_t)rows + 31) / 32; ++block) {
         double k2[2048];
@@ -394,36 +361,29 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
     }
 }
 
-void SYMRES_NAME(chi_parallel)(size_t entries, const double *K, double C_W, double gamma, double C_b, double *out)
-{
+void SYMRES_NAME(chi_parallel)(size_t entries, const double *K, double C_W, double gamma, double C_b, double *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_chi_parallel_entry(K[j], C_W, gamma, C_b);
-    }
 }
 
-void SYMRES_NAME(chi_perp)(size_t entries, const double *K, double C_W, double gamma, double C_b, double *out)
-{
+void SYMRES_NAME(chi_perp)(size_t entries, const double *K, double C_W, double gamma, double C_b, double *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_chi_perp_entry(K[j], C_W, gamma, C_b);
-    }
 }
 
-void SYMRES_NAME(h)(size_t entries, const double *K, double C_W, double C_b, double gamma, double *out)
-{
+void SYMRES_NAME(h)(size_t entries, const double *K, double C_W, double C_b, double gamma, double *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_h_entry(K[j], C_W, C_b, gamma);
-    }
 }
 
 /* ---- float ---------------------------------------------------------------------------------------------------- */
-static inline float symres_arctan_tailf(float v)
-{
+static inline float symres_arctan_tailf(float v) {
     float w = v * v;
     float a = fmaf(fmaf(fmaf(0.002386997316724113f, w, 0.03587153898204336f), w, 0.08656880430154522f), w, 0.14278568748210602f);
     a = fmaf(a, w, 0.3333333173306352f);
@@ -431,8 +391,7 @@ static inline float symres_arctan_tailf(float v)
     return fmaf(b, v, a);
 }
 
-static inline float symres_anglef(float y, float x)
-{
+static inline float symres_anglef(float y, float x) {
     float width = fabsf(x);
     float height = fabsf(y);
     float low = width < height ? width : height;
@@ -445,29 +404,25 @@ static inline float symres_anglef(float y, float x)
     return copysignf(turn, y);
 }
 
-static inline float symres__average_1f(float K)
-{
+static inline float symres__average_1f(float K) {
     float t0 = 2.0f * K;
     float t1 = sqrtf(1.0f + t0);
     float value = 0.25f * K + 0.15915494309189535f * K * (t0 / ((1.0f + K) * t1) + symres_anglef(K, t1));
     return value;
 }
 
-static inline float symres_phi_squared_entryf(float K, float C_W, float C_b, float gamma)
-{
+static inline float symres_phi_squared_entryf(float K, float C_W, float C_b, float gamma) {
     (void)C_W, (void)C_b, (void)gamma;
     K = K < 0.0f ? NAN : K;
     return symres__average_1f(K);
 }
 
 /* 1 where powers of a kernel, or their rounding errors, may be no floats; 0 else. Of 0 they are. */
-static inline float symres_is_widef(float K, float least, float largest)
-{
+static inline float symres_is_widef(float K, float least, float largest) {
     return (K > largest ? 1.0f : 0.0f) + (K > 0.0f ? 1.0f : 0.0f) * (K < least ? 1.0f : 0.0f);
 }
 
-void SYMRES_NAME(phi_squaredf)(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out)
-{
+void SYMRES_NAME(phi_squaredf)(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
     for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
         ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
@@ -484,14 +439,12 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
     }
 }
 
-static inline float symres_kernel_map_entryf(float K, float C_W, float C_b, float gamma)
-{
+static inline float symres_kernel_map_entryf(float K, float C_W, float C_b, float gamma) {
     K = K < 0.0f ? NAN : K;
     return C_b + C_W * symres__average_1f(K) + K * gamma * gamma;
 }
 
-void SYMRES_NAME(kernel_mapf)(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out)
-{
+void SYMRES_NAME(kernel_mapf)(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
     for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
         ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
@@ -508,16 +461,14 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
     }
 }
 
-static inline float symres_determinantf(float K1, float K2, float C)
-{
+static inline float symres_determinantf(float K1, float K2, float C) {
     float square = C * C;
     float lost = fmaf(-C, C, square);
     float difference = fmaf(K1, K2, -square) + lost;
     return difference < 0.0f ? 0.0f : difference;
 }
 
-static inline float symres_angular_sumf(float rest, float apart, float M, float N, float s, float r)
-{
+static inline float symres_angular_sumf(float rest, float apart, float M, float N, float s, float r) {
     float both = r + fabsf(N);
     float u = both == 0.0f ? 1.0f : s / both;
     float v = u * u;
@@ -529,24 +480,17 @@ static inline float symres_angular_sumf(float rest, float apart, float M, float 
     return s < -1.5f * N ? near : fmaf(M * N, theta, rest);
 }
 
-static inline float symres_possiblef(float root1, float root2, float C, float value)
-{
-    return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
-}
-
-static inline float symres_covariance_map_pairf(float K1, float first0, float first1, float first2, float first3, float K2, float second0, float second1, float second2, float second3, float C, float C_W, float C_b, float gamma)
-{
+static inline float symres_covariance_map_pairf(float K1, float first0, float first1, float first2, float first3, float K2, float second0, float second1, float second2, float second3, float C, float C_W, float C_b, float gamma) {
     float determinant = symres_determinantf(K1, K2, C);
     float t0 = sqrtf(1.0f + K1 + K2 + determinant);
     float inverse0 = 1.0f / t0;
     float t1 = 0.15915494309189535f * first2 * inverse0 * second2 * (C * C + K1 * second1 + K2 * first1 + K1 * K2 * (1.0f + determinant));
     float t2 = -0.15915494309189535f * (first2 * t0 + second2 * t0 - inverse0);
     float t3 = symres_angular_sumf(t1, t2, 0.15915494309189535f, C, t0, first3 * second3);
-    return symres_possiblef(first0, second0, C, C_b + C * gamma * gamma + C_W * t3);
+    return fabsf(C) <= (1.0f + 64.0f * FLT_EPSILON) * first0 * second0 ? C_b + C * gamma * gamma + C_W * t3 : NAN;
 }
 
-static inline float symres_covariance_map_entryf(float K1, float K2, float C, float C_W, float C_b, float gamma)
-{
+static inline float symres_covariance_map_entryf(float K1, float K2, float C, float C_W, float C_b, float gamma) {
     K1 = K1 < 0.0f ? NAN : K1;
     K2 = K2 < 0.0f ? NAN : K2;
     float first0 = sqrtf(K1);
@@ -562,8 +506,7 @@ static inline float symres_covariance_map_entryf(float K1, float K2, float C, fl
     return symres_covariance_map_pairf(K1, first0, first1, first2, first3, K2, second0, second1, second2, second3, C, C_W, C_b, gamma);
 }
 
-void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float gamma, float *out)
-{
+void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float gamma, float *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
     for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
         ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
@@ -580,8 +523,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
     }
 }
 
-void SYMRES_NAME(covariance_map_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, const float *C, size_t step_C, float C_W, float C_b, float gamma, float *out, size_t step)
-{
+void SYMRES_NAME(covariance_map_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, const float *C, size_t step_C, float C_W, float C_b, float gamma, float *out, size_t step) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_t)columns > 65536))
     for (ptrdiff_t block = 0; block < ((ptrdiff_t)rows + 31) / 32; ++block) {
         float k2[2048];
@@ -622,8 +564,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
     }
 }
 
-static inline float symres__average_3f(float K)
-{
+static inline float symres__average_3f(float K) {
     float t0 = 1.0f + K;
     float t1 = 1.0f + 2.0f * K;
     float t2 = sqrtf(t1);
@@ -631,15 +572,13 @@ static inline float symres__average_3f(float K)
     return value;
 }
 
-static inline float symres_chi_parallel_entryf(float K, float C_W, float gamma, float C_b)
-{
+static inline float symres_chi_parallel_entryf(float K, float C_W, float gamma, float C_b) {
     (void)C_b;
     K = K < 0.0f ? NAN : K;
     return gamma * gamma + C_W * symres__average_3f(K);
 }
 
-void SYMRES_NAME(chi_parallelf)(size_t entries, const float *K, float C_W, float gamma, float C_b, float *out)
-{
+void SYMRES_NAME(chi_parallelf)(size_t entries, const float *K, float C_W, float gamma, float C_b, float *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
     for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
         ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
@@ -656,23 +595,20 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
     }
 }
 
-static inline float symres__average_4f(float K)
-{
+static inline float symres__average_4f(float K) {
     float t0 = 1.0f + 2.0f * K;
     float t1 = sqrtf(t0);
     float value = 0.25f + 0.15915494309189535f * (K * (3.0f + 5.0f * K) / ((1.0f + K) * t0 * t1) + symres_anglef(K, t1));
     return value;
 }
 
-static inline float symres_chi_perp_entryf(float K, float C_W, float gamma, float C_b)
-{
+static inline float symres_chi_perp_entryf(float K, float C_W, float gamma, float C_b) {
     (void)C_b;
     K = K < 0.0f ? NAN : K;
     return gamma * gamma + C_W * symres__average_4f(K);
 }
 
-void SYMRES_NAME(chi_perpf)(size_t entries, const float *K, float C_W, float gamma, float C_b, float *out)
-{
+void SYMRES_NAME(chi_perpf)(size_t entries, const float *K, float C_W, float gamma, float C_b, float *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
     for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
         ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
@@ -689,8 +625,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
     }
 }
 
-static inline float symres__average_5f(float K)
-{
+static inline float symres__average_5f(float K) {
     float t0 = K * K;
     float t1 = 1.0f + K;
     float t2 = 1.0f + 2.0f * K;
@@ -698,15 +633,13 @@ static inline float symres__average_5f(float K)
     return value;
 }
 
-static inline float symres_h_entryf(float K, float C_W, float C_b, float gamma)
-{
+static inline float symres_h_entryf(float K, float C_W, float C_b, float gamma) {
     (void)C_b, (void)gamma;
     K = K < 0.0f ? NAN : K;
     return C_W * symres__average_5f(K);
 }
 
-void SYMRES_NAME(hf)(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out)
-{
+void SYMRES_NAME(hf)(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
     for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
         ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);

@@ -57,28 +57,17 @@ void relu_covariance_map_matrixf(size_t rows, size_t columns, const float *K1, c
 
 #define SYMRES_NAME(name) relu_##name /* public functions: no other module has their names */
 
-/* From 1 to the next number of a type. */
-#define symres_precision(x) DBL_EPSILON
-#define symres_precisionf(x) FLT_EPSILON
 /* ---- double ---------------------------------------------------------------------------------------------------- */
 /* K1*K2 - C**2 to 1.5 units in the last place (Kahan); 0 where rounding made C a little too large. */
-static inline double symres_determinant(double K1, double K2, double C)
-{
+static inline double symres_determinant(double K1, double K2, double C) {
     double square = C * C;
     double lost = fma(-C, C, square);
     double difference = fma(K1, K2, -square) + lost;
     return difference < 0.0 ? 0.0 : difference;
 }
 
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
-static inline double symres_possible(double root1, double root2, double C, double value)
-{
-    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
-}
-
 /* (1 - arctan(u)/u)/v with v = u**2 from 0 to 1; four chains of operations, which processors do side by side. */
-static inline double symres_arctan_tail(double v)
-{
+static inline double symres_arctan_tail(double v) {
     double w = v * v;
     double y = w * w;
     double a = fma(fma(fma(0.0034958859739163094, y, 0.031277189066996385), y, 0.052579733342841106), y, 0.09090908590891934);
@@ -93,8 +82,7 @@ static inline double symres_arctan_tail(double v)
 }
 
 /* Rest + M*N*theta, theta the angle of the point (-N, s) at the distance r, from ``apart`` = rest - M*s too. */
-static inline double symres_angular_sum(double rest, double apart, double M, double N, double s, double r)
-{
+static inline double symres_angular_sum(double rest, double apart, double M, double N, double s, double r) {
     double both = r + fabs(N);
     double u = both == 0.0 ? 1.0 : s / both;
     double v = u * u;
@@ -106,16 +94,14 @@ static inline double symres_angular_sum(double rest, double apart, double M, dou
     return s < -1.5 * N ? near : fma(M * N, theta, rest);
 }
 
-static inline double symres_covariance_map_pair(double K1, double first0, double K2, double second0, double C, double C_W, double C_b)
-{
+static inline double symres_covariance_map_pair(double K1, double first0, double K2, double second0, double C, double C_W, double C_b) {
     double determinant = symres_determinant(K1, K2, C);
     double t0 = sqrt(determinant);
     double t1 = C_b + C_W * symres_angular_sum(0.15915494309189535 * t0, 0.0, 0.15915494309189535, C, t0, first0 * second0);
-    return symres_possible(first0, second0, C, t1);
+    return fabs(C) <= (1.0 + 64.0 * DBL_EPSILON) * first0 * second0 ? t1 : NAN;
 }
 
-static inline double symres_covariance_map_entry(double K1, double K2, double C, double C_W, double C_b)
-{
+static inline double symres_covariance_map_entry(double K1, double K2, double C, double C_W, double C_b) {
     K1 = K1 < 0.0 ? NAN : K1;
     K2 = K2 < 0.0 ? NAN : K2;
     double first0 = sqrt(K1);
@@ -124,30 +110,25 @@ static inline double symres_covariance_map_entry(double K1, double K2, double C,
 }
 
 /* A covariance of narrow floats, cut off where their rounding has brought it above sqrt(K1*K2). */
-static inline double symres_rounded(double K1, double K2, double C)
-{
+static inline double symres_rounded(double K1, double K2, double C) {
     double size = sqrt(K1) * sqrt(K2);
     double excess = fabs(C) - size;
     return excess > 8.881784197001252e-16 * size && excess <= 7.62939453125e-06 * size ? copysign(size, C) : C;
 }
 
 /* The smaller of two whole numbers. */
-static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
-{
+static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b) {
     return a < b ? a : b;
 }
 
-void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out)
-{
+void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b);
-    }
 }
 
-void SYMRES_NAME(covariance_map_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double *out, size_t step)
-{
+void SYMRES_NAME(covariance_map_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double *out, size_t step) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_t)columns > 65536))
     for (ptrdiff_t block = 0; block < ((ptrdiff_t)rows + 31) / 32; ++block) {
         double k2[2048];
@@ -171,21 +152,14 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
 }
 
 /* ---- float ---------------------------------------------------------------------------------------------------- */
-static inline float symres_determinantf(float K1, float K2, float C)
-{
+static inline float symres_determinantf(float K1, float K2, float C) {
     float square = C * C;
     float lost = fmaf(-C, C, square);
     float difference = fmaf(K1, K2, -square) + lost;
     return difference < 0.0f ? 0.0f : difference;
 }
 
-static inline float symres_possiblef(float root1, float root2, float C, float value)
-{
-    return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
-}
-
-static inline float symres_arctan_tailf(float v)
-{
+static inline float symres_arctan_tailf(float v) {
     float w = v * v;
     float a = fmaf(fmaf(fmaf(0.002386997316724113f, w, 0.03587153898204336f), w, 0.08656880430154522f), w, 0.14278568748210602f);
     a = fmaf(a, w, 0.3333333173306352f);
@@ -193,8 +167,7 @@ static inline float symres_arctan_tailf(float v)
     return fmaf(b, v, a);
 }
 
-static inline float symres_angular_sumf(float rest, float apart, float M, float N, float s, float r)
-{
+static inline float symres_angular_sumf(float rest, float apart, float M, float N, float s, float r) {
     float both = r + fabsf(N);
     float u = both == 0.0f ? 1.0f : s / both;
     float v = u * u;
@@ -206,16 +179,14 @@ static inline float symres_angular_sumf(float rest, float apart, float M, float 
     return s < -1.5f * N ? near : fmaf(M * N, theta, rest);
 }
 
-static inline float symres_covariance_map_pairf(float K1, float first0, float K2, float second0, float C, float C_W, float C_b)
-{
+static inline float symres_covariance_map_pairf(float K1, float first0, float K2, float second0, float C, float C_W, float C_b) {
     float determinant = symres_determinantf(K1, K2, C);
     float t0 = sqrtf(determinant);
     float t1 = C_b + C_W * symres_angular_sumf(0.15915494309189535f * t0, 0.0f, 0.15915494309189535f, C, t0, first0 * second0);
-    return symres_possiblef(first0, second0, C, t1);
+    return fabsf(C) <= (1.0f + 64.0f * FLT_EPSILON) * first0 * second0 ? t1 : NAN;
 }
 
-static inline float symres_covariance_map_entryf(float K1, float K2, float C, float C_W, float C_b)
-{
+static inline float symres_covariance_map_entryf(float K1, float K2, float C, float C_W, float C_b) {
     K1 = K1 < 0.0f ? NAN : K1;
     K2 = K2 < 0.0f ? NAN : K2;
     float first0 = sqrtf(K1);
@@ -224,13 +195,11 @@ static inline float symres_covariance_map_entryf(float K1, float K2, float C, fl
 }
 
 /* 1 where powers of a kernel, or their rounding errors, may be no floats; 0 else. Of 0 they are. */
-static inline float symres_is_widef(float K, float least, float largest)
-{
+static inline float symres_is_widef(float K, float least, float largest) {
     return (K > largest ? 1.0f : 0.0f) + (K > 0.0f ? 1.0f : 0.0f) * (K < least ? 1.0f : 0.0f);
 }
 
-void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float *out)
-{
+void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
     for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
         ptrdiff_t end = symres_smaller(2048 * block + 2048, (ptrdiff_t)entries);
@@ -247,8 +216,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
     }
 }
 
-void SYMRES_NAME(covariance_map_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, const float *C, size_t step_C, float C_W, float C_b, float *out, size_t step)
-{
+void SYMRES_NAME(covariance_map_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, const float *C, size_t step_C, float C_W, float C_b, float *out, size_t step) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_t)columns > 65536))
     for (ptrdiff_t block = 0; block < ((ptrdiff_t)rows + 31) / 32; ++block) {
         float k2[2048];

@@ -129,13 +129,8 @@ void sin_hf(size_t entries, const float *K, float C_W, float C_b, float *out);
 
 #define SYMRES_NAME(name) sin_##name /* public functions: no other module has their names */
 
-/* From 1 to the next number of a type. */
-#define symres_precision(x) DBL_EPSILON
-#define symres_precisionf(x) FLT_EPSILON
-
 /* 2**k for an integer -1022 <= k <= 1023: the sum with 1.5 * 2**52 has k in its last bits. */
-static inline double symres_power_of_two(double k)
-{
+static inline double symres_power_of_two(double k) {
     union { double number; uint64_t bits; } u;
     u.number = k + 6755399441055744.0;
     u.bits = (u.bits + 1023u) << 52;
@@ -143,8 +138,7 @@ static inline double symres_power_of_two(double k)
 }
 
 /* 2**k for an integer -126 <= k <= 127. */
-static inline float symres_power_of_twof(float k)
-{
+static inline float symres_power_of_twof(float k) {
     union { float number; uint32_t bits; } u;
     u.number = k + 12582912.0f;
     u.bits = (u.bits + 127u) << 23;
@@ -152,14 +146,12 @@ static inline float symres_power_of_twof(float k)
 }
 /* ---- double ---------------------------------------------------------------------------------------------------- */
 /* The smaller of two whole numbers. */
-static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
-{
+static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b) {
     return a < b ? a : b;
 }
 
 /* (exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2. */
-static inline double symres_exp_tail(double u)
-{
+static inline double symres_exp_tail(double u) {
     double value = fma(fma(fma(2.091467944897855e-09, u, 2.5105206475334834e-08), u, 2.7557273661174726e-07), u, 2.75572554255029e-06);
     value = fma(fma(fma(value, u, 2.4801587325533502e-05), u, 0.00019841269874800683), u, 0.0013888888888883752);
     value = fma(fma(fma(value, u, 0.008333333333326141), u, 0.04166666666666667), u, 0.1666666666666667);
@@ -167,8 +159,7 @@ static inline double symres_exp_tail(double u)
 }
 
 /* Numbers h and r with exp(u) = 2*(h + h*r), h half of a power of 2: 2**1024 is not a float. */
-static inline void symres_exp_parts(double u, double *result0, double *result1)
-{
+static inline void symres_exp_parts(double u, double *result0, double *result1) {
     double inside = u > 709.782712893384 ? 709.782712893384 : u;
     inside = inside < (-707.0) ? (-707.0) : inside;
     double k = fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
@@ -178,68 +169,52 @@ static inline void symres_exp_parts(double u, double *result0, double *result1)
 }
 
 /* exp(u) - 1. */
-static inline double symres_expm1(double u)
-{
+static inline double symres_expm1(double u) {
     double half, part;
     symres_exp_parts(u, &half, &part);
     return u > 709.782712893384 ? INFINITY : 2.0 * fma(half, part, half - 0.5);
 }
 
-static inline double symres__average_1(double K)
-{
+static inline double symres__average_1(double K) {
     double value = -0.5 * symres_expm1(-2.0 * K);
     return value;
 }
 
-static inline double symres_phi_squared_entry(double K, double C_W, double C_b)
-{
+static inline double symres_phi_squared_entry(double K, double C_W, double C_b) {
     (void)C_W, (void)C_b;
     K = K < 0.0 ? NAN : K;
     return symres__average_1(K);
 }
 
-void SYMRES_NAME(phi_squared)(size_t entries, const double *K, double C_W, double C_b, double *out)
-{
+void SYMRES_NAME(phi_squared)(size_t entries, const double *K, double C_W, double C_b, double *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_phi_squared_entry(K[j], C_W, C_b);
-    }
 }
 
-static inline double symres_kernel_map_entry(double K, double C_W, double C_b)
-{
+static inline double symres_kernel_map_entry(double K, double C_W, double C_b) {
     K = K < 0.0 ? NAN : K;
     return C_b + C_W * symres__average_1(K);
 }
 
-void SYMRES_NAME(kernel_map)(size_t entries, const double *K, double C_W, double C_b, double *out)
-{
+void SYMRES_NAME(kernel_map)(size_t entries, const double *K, double C_W, double C_b, double *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_kernel_map_entry(K[j], C_W, C_b);
-    }
 }
 
 /* A covariance, cut off at sqrt(K1*K2); next to it only what its own rounding does not explain. */
-static inline double symres_clipped(double K1, double K2, double root1, double root2, double C)
-{
-    double product = (1.0 + 2.0 * symres_precision(C)) * root1 * root2;
+static inline double symres_clipped(double K1, double K2, double root1, double root2, double C) {
+    double product = (1.0 + 2.0 * DBL_EPSILON) * root1 * root2;
     double most = K1 == K2 ? K1 : product;
     double size = fabs(C);
     return copysign(size > most ? most : size, C);
 }
 
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
-static inline double symres_possible(double root1, double root2, double C, double value)
-{
-    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
-}
-
 /* An exponential times 1 + e, e what its exponent (x + y) + abs(b) has lost to rounding (Knuth). */
-static inline double symres_restored(double value, double x, double y, double b)
-{
+static inline double symres_restored(double value, double x, double y, double b) {
     double size = fabs(b);
     double first = x + y;
     double back = first - x;
@@ -251,8 +226,7 @@ static inline double symres_restored(double value, double x, double y, double b)
 }
 
 /* The exponential; 0 where that is not a normal float. */
-static inline double symres_exp(double u)
-{
+static inline double symres_exp(double u) {
     double half, part;
     symres_exp_parts(u, &half, &part);
     double value = u > 709.782712893384 ? INFINITY : 2.0 * fma(half, part, half);
@@ -260,21 +234,17 @@ static inline double symres_exp(double u)
 }
 
 /* exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0. */
-static inline double symres_exp_sinh(double a, double b)
-{
+static inline double symres_exp_sinh(double a, double b) {
     double size = fabs(b);
     return copysign(0.5, b) * symres_exp(a + size) * -symres_expm1(-2.0 * size);
 }
 
-static inline double symres_covariance_map_pair(double K1, double first0, double first1, double K2, double second0, double second1, double C, double C_W, double C_b)
-{
+static inline double symres_covariance_map_pair(double K1, double first0, double first1, double K2, double second0, double second1, double C, double C_W, double C_b) {
     double t0 = symres_clipped(K1, K2, first0, second0, C);
-    double t1 = symres_possible(first0, second0, C, C_b + C_W * symres_restored(symres_exp_sinh(first1 + second1, t0), first1, second1, t0));
-    return t1;
+    return fabs(C) <= (1.0 + 64.0 * DBL_EPSILON) * first0 * second0 ? C_b + C_W * symres_restored(symres_exp_sinh(first1 + second1, t0), first1, second1, t0) : NAN;
 }
 
-static inline double symres_covariance_map_entry(double K1, double K2, double C, double C_W, double C_b)
-{
+static inline double symres_covariance_map_entry(double K1, double K2, double C, double C_W, double C_b) {
     K1 = K1 < 0.0 ? NAN : K1;
     K2 = K2 < 0.0 ? NAN : K2;
     double first0 = sqrt(K1);
@@ -284,17 +254,14 @@ static inline double symres_covariance_map_entry(double K1, double K2, double C,
     return symres_covariance_map_pair(K1, first0, first1, K2, second0, second1, C, C_W, C_b);
 }
 
-void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out)
-{
+void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b);
-    }
 }
 
-void SYMRES_NAME(covariance_map_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double *out, size_t step)
-{
+void SYMRES_NAME(covariance_map_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double *out, size_t step) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_t)columns > 65536))
     for (ptrdiff_t block = 0; block < ((ptrdiff_t)rows + 31) / 32; ++block) {
         double k2[2048];
@@ -320,81 +287,67 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
     }
 }
 
-static inline double symres__average_3(double K)
-{
+static inline double symres__average_3(double K) {
     double value = symres_exp(-2.0 * K);
     return value;
 }
 
-static inline double symres_chi_parallel_entry(double K, double C_W, double C_b)
-{
+static inline double symres_chi_parallel_entry(double K, double C_W, double C_b) {
     (void)C_b;
     K = K < 0.0 ? NAN : K;
     return C_W * symres__average_3(K);
 }
 
-void SYMRES_NAME(chi_parallel)(size_t entries, const double *K, double C_W, double C_b, double *out)
-{
+void SYMRES_NAME(chi_parallel)(size_t entries, const double *K, double C_W, double C_b, double *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_chi_parallel_entry(K[j], C_W, C_b);
-    }
 }
 
-static inline double symres__average_4(double K)
-{
+static inline double symres__average_4(double K) {
     double value = 0.5 + 0.5 * symres_exp(-2.0 * K);
     return value;
 }
 
-static inline double symres_chi_perp_entry(double K, double C_W, double C_b)
-{
+static inline double symres_chi_perp_entry(double K, double C_W, double C_b) {
     (void)C_b;
     K = K < 0.0 ? NAN : K;
     return C_W * symres__average_4(K);
 }
 
-void SYMRES_NAME(chi_perp)(size_t entries, const double *K, double C_W, double C_b, double *out)
-{
+void SYMRES_NAME(chi_perp)(size_t entries, const double *K, double C_W, double C_b, double *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_chi_perp_entry(K[j], C_W, C_b);
-    }
 }
 
-static inline double symres__average_5(double K)
-{
+static inline double symres__average_5(double K) {
     double value = -0.5 * symres_exp(-2.0 * K);
     return value;
 }
 
-static inline double symres_h_entry(double K, double C_W, double C_b)
-{
+static inline double symres_h_entry(double K, double C_W, double C_b) {
     (void)C_b;
     K = K < 0.0 ? NAN : K;
     return C_W * symres__average_5(K);
 }
 
-void SYMRES_NAME(h)(size_t entries, const double *K, double C_W, double C_b, double *out)
-{
+void SYMRES_NAME(h)(size_t entries, const double *K, double C_W, double C_b, double *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_h_entry(K[j], C_W, C_b);
-    }
 }
 
 /* ---- float ---------------------------------------------------------------------------------------------------- */
-static inline float symres_exp_tailf(float u)
-{
+static inline float symres_exp_tailf(float u) {
     float value = fmaf(fmaf(fmaf(0.0013926176191150312f, u, 0.00836317313152351f), u, 0.04166655466162291f), u, 0.16666577025255677f);
     return fmaf(value, u, 0.5f);
 }
 
-static inline void symres_exp_partsf(float u, float *result0, float *result1)
-{
+static inline void symres_exp_partsf(float u, float *result0, float *result1) {
     float inside = u > 88.72283f ? 88.72283f : u;
     inside = inside < (-86.0f) ? (-86.0f) : inside;
     float k = fmaf(inside, 1.4426950408889634f, 12582912.0f) - 12582912.0f;
@@ -403,65 +356,50 @@ static inline void symres_exp_partsf(float u, float *result0, float *result1)
     *result1 = fmaf(rest * rest, symres_exp_tailf(rest), rest);
 }
 
-static inline float symres_expm1f(float u)
-{
+static inline float symres_expm1f(float u) {
     float half, part;
     symres_exp_partsf(u, &half, &part);
     return u > 88.72283f ? INFINITY : 2.0f * fmaf(half, part, half - 0.5f);
 }
 
-static inline float symres__average_1f(float K)
-{
+static inline float symres__average_1f(float K) {
     float value = -0.5f * symres_expm1f(-2.0f * K);
     return value;
 }
 
-static inline float symres_phi_squared_entryf(float K, float C_W, float C_b)
-{
+static inline float symres_phi_squared_entryf(float K, float C_W, float C_b) {
     (void)C_W, (void)C_b;
     K = K < 0.0f ? NAN : K;
     return symres__average_1f(K);
 }
 
-void SYMRES_NAME(phi_squaredf)(size_t entries, const float *K, float C_W, float C_b, float *out)
-{
+void SYMRES_NAME(phi_squaredf)(size_t entries, const float *K, float C_W, float C_b, float *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_phi_squared_entryf(K[j], C_W, C_b);
-    }
 }
 
-static inline float symres_kernel_map_entryf(float K, float C_W, float C_b)
-{
+static inline float symres_kernel_map_entryf(float K, float C_W, float C_b) {
     K = K < 0.0f ? NAN : K;
     return C_b + C_W * symres__average_1f(K);
 }
 
-void SYMRES_NAME(kernel_mapf)(size_t entries, const float *K, float C_W, float C_b, float *out)
-{
+void SYMRES_NAME(kernel_mapf)(size_t entries, const float *K, float C_W, float C_b, float *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_kernel_map_entryf(K[j], C_W, C_b);
-    }
 }
 
-static inline float symres_clippedf(float K1, float K2, float root1, float root2, float C)
-{
-    float product = (1.0f + 2.0f * symres_precisionf(C)) * root1 * root2;
+static inline float symres_clippedf(float K1, float K2, float root1, float root2, float C) {
+    float product = (1.0f + 2.0f * FLT_EPSILON) * root1 * root2;
     float most = K1 == K2 ? K1 : product;
     float size = fabsf(C);
     return copysignf(size > most ? most : size, C);
 }
 
-static inline float symres_possiblef(float root1, float root2, float C, float value)
-{
-    return fabsf(C) <= (1.0f + 64.0f * symres_precisionf(C)) * root1 * root2 ? value : NAN;
-}
-
-static inline float symres_restoredf(float value, float x, float y, float b)
-{
+static inline float symres_restoredf(float value, float x, float y, float b) {
     float size = fabsf(b);
     float first = x + y;
     float back = first - x;
@@ -472,29 +410,24 @@ static inline float symres_restoredf(float value, float x, float y, float b)
     return value * (1.0f + lost);
 }
 
-static inline float symres_expf(float u)
-{
+static inline float symres_expf(float u) {
     float half, part;
     symres_exp_partsf(u, &half, &part);
     float value = u > 88.72283f ? INFINITY : 2.0f * fmaf(half, part, half);
     return u < (-86.0f) ? 0.0f : value;
 }
 
-static inline float symres_exp_sinhf(float a, float b)
-{
+static inline float symres_exp_sinhf(float a, float b) {
     float size = fabsf(b);
     return copysignf(0.5f, b) * symres_expf(a + size) * -symres_expm1f(-2.0f * size);
 }
 
-static inline float symres_covariance_map_pairf(float K1, float first0, float first1, float K2, float second0, float second1, float C, float C_W, float C_b)
-{
+static inline float symres_covariance_map_pairf(float K1, float first0, float first1, float K2, float second0, float second1, float C, float C_W, float C_b) {
     float t0 = symres_clippedf(K1, K2, first0, second0, C);
-    float t1 = symres_possiblef(first0, second0, C, C_b + C_W * symres_restoredf(symres_exp_sinhf(first1 + second1, t0), first1, second1, t0));
-    return t1;
+    return fabsf(C) <= (1.0f + 64.0f * FLT_EPSILON) * first0 * second0 ? C_b + C_W * symres_restoredf(symres_exp_sinhf(first1 + second1, t0), first1, second1, t0) : NAN;
 }
 
-static inline float symres_covariance_map_entryf(float K1, float K2, float C, float C_W, float C_b)
-{
+static inline float symres_covariance_map_entryf(float K1, float K2, float C, float C_W, float C_b) {
     K1 = K1 < 0.0f ? NAN : K1;
     K2 = K2 < 0.0f ? NAN : K2;
     float first0 = sqrtf(K1);
@@ -504,17 +437,14 @@ static inline float symres_covariance_map_entryf(float K1, float K2, float C, fl
     return symres_covariance_map_pairf(K1, first0, first1, K2, second0, second1, C, C_W, C_b);
 }
 
-void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float *out)
-{
+void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_covariance_map_entryf(K1[j], K2[j], C[j], C_W, C_b);
-    }
 }
 
-void SYMRES_NAME(covariance_map_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, const float *C, size_t step_C, float C_W, float C_b, float *out, size_t step)
-{
+void SYMRES_NAME(covariance_map_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, const float *C, size_t step_C, float C_W, float C_b, float *out, size_t step) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_t)columns > 65536))
     for (ptrdiff_t block = 0; block < ((ptrdiff_t)rows + 31) / 32; ++block) {
         float k2[2048];
@@ -540,69 +470,57 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
     }
 }
 
-static inline float symres__average_3f(float K)
-{
+static inline float symres__average_3f(float K) {
     float value = symres_expf(-2.0f * K);
     return value;
 }
 
-static inline float symres_chi_parallel_entryf(float K, float C_W, float C_b)
-{
+static inline float symres_chi_parallel_entryf(float K, float C_W, float C_b) {
     (void)C_b;
     K = K < 0.0f ? NAN : K;
     return C_W * symres__average_3f(K);
 }
 
-void SYMRES_NAME(chi_parallelf)(size_t entries, const float *K, float C_W, float C_b, float *out)
-{
+void SYMRES_NAME(chi_parallelf)(size_t entries, const float *K, float C_W, float C_b, float *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_chi_parallel_entryf(K[j], C_W, C_b);
-    }
 }
 
-static inline float symres__average_4f(float K)
-{
+static inline float symres__average_4f(float K) {
     float value = 0.5f + 0.5f * symres_expf(-2.0f * K);
     return value;
 }
 
-static inline float symres_chi_perp_entryf(float K, float C_W, float C_b)
-{
+static inline float symres_chi_perp_entryf(float K, float C_W, float C_b) {
     (void)C_b;
     K = K < 0.0f ? NAN : K;
     return C_W * symres__average_4f(K);
 }
 
-void SYMRES_NAME(chi_perpf)(size_t entries, const float *K, float C_W, float C_b, float *out)
-{
+void SYMRES_NAME(chi_perpf)(size_t entries, const float *K, float C_W, float C_b, float *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_chi_perp_entryf(K[j], C_W, C_b);
-    }
 }
 
-static inline float symres__average_5f(float K)
-{
+static inline float symres__average_5f(float K) {
     float value = -0.5f * symres_expf(-2.0f * K);
     return value;
 }
 
-static inline float symres_h_entryf(float K, float C_W, float C_b)
-{
+static inline float symres_h_entryf(float K, float C_W, float C_b) {
     (void)C_b;
     K = K < 0.0f ? NAN : K;
     return C_W * symres__average_5f(K);
 }
 
-void SYMRES_NAME(hf)(size_t entries, const float *K, float C_W, float C_b, float *out)
-{
+void SYMRES_NAME(hf)(size_t entries, const float *K, float C_W, float C_b, float *out) {
 SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536))
-    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block) {
+    for (ptrdiff_t block = 0; block < ((ptrdiff_t)entries + 2047) / 2048; ++block)
         for (ptrdiff_t j = 2048 * block; j < symres_smaller(2048 * block + 2048, (ptrdiff_t)entries); ++j)
             out[j] = symres_h_entryf(K[j], C_W, C_b);
-    }
 }
 

@@ -65,13 +65,8 @@ void tanh_covariance_map_matrixf(size_t rows, size_t columns, const float *K1, c
 
 #define SYMRES_NAME(name) tanh_##name /* public functions: no other module has their names */
 
-/* From 1 to the next number of a type. */
-#define symres_precision(x) DBL_EPSILON
-#define symres_precisionf(x) FLT_EPSILON
-
 /* 2**k for an integer -1022 <= k <= 1023: the sum with 1.5 * 2**52 has k in its last bits. */
-static inline double symres_power_of_two(double k)
-{
+static inline double symres_power_of_two(double k) {
     union { double number; uint64_t bits; } u;
     u.number = k + 6755399441055744.0;
     u.bits = (u.bits + 1023u) << 52;
@@ -79,8 +74,7 @@ static inline double symres_power_of_two(double k)
 }
 
 /* Room for zeros at a multiple of 64 bytes, as vector code likes it; the address of the block stands before it. */
-static inline void *symres_room(size_t count, size_t size)
-{
+static inline void *symres_room(size_t count, size_t size) {
     char *const block = calloc(count * size + 128, 1);
     if (!block)
         return NULL;
@@ -89,24 +83,21 @@ static inline void *symres_room(size_t count, size_t size)
     return room;
 }
 
-static inline void symres_free(void *room)
-{
+static inline void symres_free(void *room) {
     if (room)
         free(((void **)room)[-1]);
 }
 
 /* ---- double ---------------------------------------------------------------------------------------------------- */
 /* A covariance of narrow floats, cut off where their rounding has brought it above sqrt(K1*K2). */
-static inline double symres_rounded(double K1, double K2, double C)
-{
+static inline double symres_rounded(double K1, double K2, double C) {
     double size = sqrt(K1) * sqrt(K2);
     double excess = fabs(C) - size;
     return excess > 8.881784197001252e-16 * size && excess <= 7.62939453125e-06 * size ? copysign(size, C) : C;
 }
 
 /* The number of columns, if pairs are those of a matrix row by row; 1 if they are not. */
-static inline ptrdiff_t symres_columns_of_pairs(ptrdiff_t entries, const double *K1, const double *K2)
-{
+static inline ptrdiff_t symres_columns_of_pairs(ptrdiff_t entries, const double *K1, const double *K2) {
     ptrdiff_t columns = 1;
     while (columns < entries && K1[columns] == K1[0])
         columns += 1;
@@ -117,17 +108,14 @@ static inline ptrdiff_t symres_columns_of_pairs(ptrdiff_t entries, const double 
 }
 
 /* A matrix of nan, which stays where memory lacks. */
-static inline void symres_without_values(ptrdiff_t rows, ptrdiff_t columns, double *restrict out, ptrdiff_t step)
-{
-    for (ptrdiff_t i = 0; i < rows; ++i) {
+static inline void symres_without_values(ptrdiff_t rows, ptrdiff_t columns, double *restrict out, ptrdiff_t step) {
+    for (ptrdiff_t i = 0; i < rows; ++i)
         for (ptrdiff_t j = 0; j < columns; ++j)
             out[step * i + j] = NAN;
-    }
 }
 
 /* Kernels that are so many numbers apart, nan where there are no such kernels; zeros up to a multiple of 64. */
-static inline void symres_kernels_of(ptrdiff_t count, const double *K, ptrdiff_t step, double least, double *restrict out)
-{
+static inline void symres_kernels_of(ptrdiff_t count, const double *K, ptrdiff_t step, double least, double *restrict out) {
     for (ptrdiff_t i = 0; i < count; ++i)
         out[i] = K[step * i] >= least ? K[step * i] : NAN;
     for (ptrdiff_t i = count; i < (count + 63) / 64 * 64; ++i)
@@ -135,8 +123,7 @@ static inline void symres_kernels_of(ptrdiff_t count, const double *K, ptrdiff_t
 }
 
 /* (exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2. */
-static inline double symres_exp_tail(double u)
-{
+static inline double symres_exp_tail(double u) {
     double value = fma(fma(fma(2.091467944897855e-09, u, 2.5105206475334834e-08), u, 2.7557273661174726e-07), u, 2.75572554255029e-06);
     value = fma(fma(fma(value, u, 2.4801587325533502e-05), u, 0.00019841269874800683), u, 0.0013888888888883752);
     value = fma(fma(fma(value, u, 0.008333333333326141), u, 0.04166666666666667), u, 0.1666666666666667);
@@ -144,8 +131,7 @@ static inline double symres_exp_tail(double u)
 }
 
 /* Numbers h and r with exp(u) = 2*(h + h*r), h half of a power of 2: 2**1024 is not a float. */
-static inline void symres_exp_parts(double u, double *result0, double *result1)
-{
+static inline void symres_exp_parts(double u, double *result0, double *result1) {
     double inside = u > 709.782712893384 ? 709.782712893384 : u;
     inside = inside < (-707.0) ? (-707.0) : inside;
     double k = fma(inside, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
@@ -155,23 +141,20 @@ static inline void symres_exp_parts(double u, double *result0, double *result1)
 }
 
 /* exp(u) - 1. */
-static inline double symres_expm1(double u)
-{
+static inline double symres_expm1(double u) {
     double half, part;
     symres_exp_parts(u, &half, &part);
     return u > 709.782712893384 ? INFINITY : 2.0 * fma(half, part, half - 0.5);
 }
 
 /* The hyperbolic tangent. */
-static inline double symres_tanh(double u)
-{
+static inline double symres_tanh(double u) {
     double size = fabs(u);
     double rest = symres_expm1(-2.0 * size);
     return copysign(-rest / (2.0 + rest), u);
 }
 
-static inline void symres_factor_block(ptrdiff_t number, ptrdiff_t nodes, double step, const double *roots, const double *p, double *restrict even, double *restrict odd)
-{
+static inline void symres_factor_block(ptrdiff_t number, ptrdiff_t nodes, double step, const double *roots, const double *p, double *restrict even, double *restrict odd) {
     (void)number, (void)p;
     for (ptrdiff_t q = 0; q < nodes; ++q) {
         double x = step * q;
@@ -187,196 +170,11 @@ static inline void symres_factor_block(ptrdiff_t number, ptrdiff_t nodes, double
     }
 }
 
-/* The sum of products that keeps what rounding loses, in eight sums that processors do side by side. */
-static inline double symres_compensated(ptrdiff_t nodes, const double *weights, const double *values)
-{
-    double sums[8];
-    double lost[8];
-    for (ptrdiff_t k = 0; k < 8; ++k) {
-        sums[k] = 0.0;
-        lost[k] = 0.0;
-    }
-    for (ptrdiff_t q = 0; q < nodes; q += 8) {
-        for (ptrdiff_t k = 0; k < 8; ++k) {
-            double part = fma(weights[q + k], values[q + k], -lost[k]);
-            double more = sums[k] + part;
-            lost[k] = more - sums[k] - part;
-            sums[k] = more;
-        }
-    }
-    double total = 0.0;
-    for (ptrdiff_t k = 0; k < 8; ++k)
-        total += sums[k];
-    return total;
-}
-
-/* The exponential; 0 where that is not a normal float. */
-static inline double symres_exp(double u)
-{
-    double half, part;
-    symres_exp_parts(u, &half, &part);
-    double value = u > 709.782712893384 ? INFINITY : 2.0 * fma(half, part, half);
-    return u < (-707.0) ? 0.0 : value;
-}
-
-/* <f**2> and the coefficients of the first input of a block. */
-static inline double symres_probed(ptrdiff_t terms, ptrdiff_t nodes, ptrdiff_t among, const double *even, const double *odd, double *restrict work, double *restrict coefficients)
-{
-    double step = 13.0 / nodes;
-    ptrdiff_t apart = 64 * (among / nodes);
-    double *restrict here = work + 0;
-    double *restrict before = work + nodes;
-    double *restrict above = work + 2 * nodes;
-    double *restrict below = work + 3 * nodes;
-    for (ptrdiff_t q = 0; q < nodes; ++q) {
-        double x = step * q;
-        here[q] = step * 0.3989422804014327 * symres_exp(-0.5 * x * x);
-        above[q] = even[apart * q];
-        below[q] = odd[apart * q];
-        before[q] = 0.5 * (above[q] * above[q] + below[q] * below[q]);
-    }
-    here[0] = 0.5 * here[0];
-    double total = symres_compensated(nodes, here, before);
-    for (ptrdiff_t q = 0; q < nodes; ++q)
-        before[q] = 0.0;
-    for (ptrdiff_t n = 0; n < terms; ++n) {
-        double up = 1.0 / sqrt(n + 1.0);
-        double down = sqrt(n);
-        coefficients[n] = symres_compensated(nodes, here, work + (2 + n % 2) * nodes);
-        for (ptrdiff_t q = 0; q < nodes; ++q) {
-            double following = (step * q * here[q] - down * before[q]) * up;
-            before[q] = here[q];
-            here[q] = following;
-        }
-    }
-    return total;
-}
-
-/* More nodes where their number changes coefficients, more terms where they leave too much, or an end. */
-static inline void symres_judge(double total, double finer, const double *one, const double *two, double *restrict choice)
-{
-    ptrdiff_t terms = (ptrdiff_t)choice[1];
-    double apart = 0.0;
-    double rest = finer;
-    for (ptrdiff_t n = 0; n < terms; ++n) {
-        double change = fabs(one[n] - two[n]);
-        apart = change <= apart ? apart : change;
-        rest -= two[n] * two[n];
-    }
-    if (apart <= choice[3] * sqrt(finer) && fabs(total - finer) <= choice[3] * finer) {
-        if (rest <= 4e-15 * finer) {
-            rest = finer;
-            ptrdiff_t enough = 0;
-            while (enough < terms && (rest > 4e-15 * finer || enough % 8 != 0)) {
-                rest -= two[enough] * two[enough];
-                enough += 1;
-            }
-            choice[1] = enough < 8 ? 8.0 : enough;
-            choice[2] = 1.0;
-        } else if (2 * terms > 4096.0) {
-            choice[2] = 1.0;
-        } else {
-            choice[1] = 2.0 * terms;
-        }
-    } else if (choice[0] >= 8192.0) {
-        double noise = finer > 0.0 ? fabs(total - finer) / sqrt(finer) : 0.0;
-        noise = 32.0 * (apart > noise ? apart : noise);
-        if (choice[3] == 1e-15 && noise <= 32.0 * 1e-06 * sqrt(finer)) {
-            choice[0] = 64.0;
-            choice[3] = noise / sqrt(finer);
-        } else {
-            choice[2] = 2.0;
-        }
-    } else {
-        choice[0] = 2.0 * choice[0];
-    }
-}
-
-/* How many nodes and terms the input with the largest root of a kernel takes; a smaller root where there are none. */
-static inline double symres_tried(ptrdiff_t number, double largest, const double *p, double *restrict choice, double *restrict work)
-{
-    double *restrict even = work + 0;
-    double *restrict odd = work + 1048576;
-    double *restrict probe = work + 2097152;
-    double *restrict one = work + 2162688;
-    double *restrict two = work + 2166784;
-    double *restrict roots = work + 2170880;
-    double begin = choice[1];
-    double root = largest;
-    choice[2] = 0.0;
-    choice[3] = 1e-15;
-    while (choice[2] != 1.0) {
-        for (ptrdiff_t j = 0; j < 64; ++j)
-            roots[j] = root;
-        ptrdiff_t nodes = (ptrdiff_t)choice[0];
-        ptrdiff_t terms = (ptrdiff_t)choice[1];
-        symres_factor_block(number, 2 * nodes, 0.5 * 13.0 / nodes, roots, p, even, odd);
-        double total = symres_probed(terms, nodes, 2 * nodes, even, odd, probe, one);
-        double finer = symres_probed(terms, 2 * nodes, 2 * nodes, even, odd, probe, two);
-        symres_judge(total, finer, one, two, choice);
-        if (choice[2] == 2.0) {
-            choice[1] = begin;
-            choice[2] = root > 1e-100 ? 0.0 : 1.0;
-            choice[3] = 1e-15;
-            root = root > 1e-100 ? 0.5 * root : -1.0;
-        }
-    }
-    return root;
-}
-
-/* How many nodes and terms all functions take, and up to which root of a kernel they have numbers. */
-static inline ptrdiff_t symres_choose(ptrdiff_t begin, ptrdiff_t number, const double *p, ptrdiff_t count, const double *K, double *restrict choice)
-{
-    ptrdiff_t failed = 0;
-    double *const work = symres_room((size_t)(2170944), sizeof(double));
-    if (work) {
-        double one[4];
-        choice[0] = 64.0;
-        choice[1] = 32.0;
-        for (ptrdiff_t k = 0; k < number; ++k) {
-            choice[2 + k] = 0.0;
-            for (ptrdiff_t i = 0; i < count; ++i) {
-                double root = sqrt(K[i]);
-                choice[2 + k] = root > choice[2 + k] && root < INFINITY ? root : choice[2 + k];
-            }
-        }
-        for (ptrdiff_t k = 0; k < (number > 1 ? 2 * number : 1); ++k) {
-            one[0] = choice[0];
-            one[1] = choice[1];
-            choice[2 + k % number] = symres_tried(begin + k % number, choice[2 + k % number], p, one, work);
-            choice[0] = one[0] > choice[0] ? one[0] : choice[0];
-            choice[1] = k == 0 || one[1] > choice[1] ? one[1] : choice[1];
-        }
-    } else {
-SYMRES_PRAGMA(omp atomic write)
-        failed = 1;
-    }
-    symres_free(work);
-    return failed;
-}
-
-/* How many numbers the part of a block takes, with room for its tails. */
-static inline ptrdiff_t symres_numbers_of_block(ptrdiff_t terms)
-{
-    return 64 * terms + 192 + (terms / 4 + 65) / 64 * 64;
-}
-
-/* The logarithm of the largest share; what is not a number does not count. */
-static inline double symres_largest_share(const double *part, const double *total)
-{
-    double largest = 1e-300;
-    for (ptrdiff_t j = 0; j < 64; ++j) {
-        double ratio = part[j] / (total[j] > 1e-300 ? total[j] : 1e-300);
-        largest = ratio > largest ? ratio : largest;
-    }
-    return log(largest);
-}
-
 /* What the squares of coefficients leave of <f**2>, for the inputs of a block. */
-static inline void symres_remainders(ptrdiff_t terms, const double *coefficients, const double *sizes, double *restrict tails, double *restrict rests)
-{
+static inline void symres_remainders(ptrdiff_t terms, const double *coefficients, const double *sizes, double *restrict tails, double *restrict rests) {
     double left[64];
-    double other[64];
+    double total[64];
+    ptrdiff_t groups = terms / 8;
     for (ptrdiff_t j = 0; j < 64; ++j)
         left[j] = sizes[j];
     for (ptrdiff_t n = 0; n < terms; ++n) {
@@ -386,29 +184,37 @@ static inline void symres_remainders(ptrdiff_t terms, const double *coefficients
     }
     for (ptrdiff_t j = 0; j < 64; ++j) {
         left[j] = left[j] < 1e-15 * sizes[j] ? 1e-15 * sizes[j] : left[j];
-        other[j] = left[j];
         rests[j] = log((left[j] > 1e-300 ? left[j] : 1e-300) / (sizes[j] > 1e-300 ? sizes[j] : 1e-300));
     }
-    ptrdiff_t groups = terms / 8;
-    tails[groups] = symres_largest_share(left, sizes);
-    tails[2 * groups + 1] = tails[groups];
-    for (ptrdiff_t k = groups - 1; k > -1; k += -1) {
-        for (ptrdiff_t m = 8 * k; m < 8 * k + 8; m += 2) {
-            const double * first = coefficients + 64 * m;
-            const double * second = coefficients + (64 * m + 64);
+    for (ptrdiff_t parity = 0; parity < 2; ++parity) {
+        for (ptrdiff_t j = 0; j < 64; ++j)
+            total[j] = left[j];
+        for (ptrdiff_t k = groups; k > -1; k += -1) {
+            double largest = 1e-300;
             for (ptrdiff_t j = 0; j < 64; ++j) {
-                left[j] = fma(first[j], first[j], left[j]);
-                other[j] = fma(second[j], second[j], other[j]);
+                double share = total[j] / (sizes[j] > 1e-300 ? sizes[j] : 1e-300);
+                largest = share > largest ? share : largest;
+            }
+            tails[parity * (groups + 1) + k] = log(largest);
+            for (ptrdiff_t n = 8 * k - 8 + parity; n < (k > 0 ? 8 * k : -8); n += 2) {
+                const double * term = coefficients + 64 * n;
+                for (ptrdiff_t j = 0; j < 64; ++j)
+                    total[j] = fma(term[j], term[j], total[j]);
             }
         }
-        tails[k] = symres_largest_share(left, sizes);
-        tails[groups + 1 + k] = symres_largest_share(other, sizes);
     }
 }
 
+/* The exponential; 0 where that is not a normal float. */
+static inline double symres_exp(double u) {
+    double half, part;
+    symres_exp_parts(u, &half, &part);
+    double value = u > 709.782712893384 ? INFINITY : 2.0 * fma(half, part, half);
+    return u < (-707.0) ? 0.0 : value;
+}
+
 /* Four normalised Hermite polynomials times weights, a row for each, behind two rows with those before them. */
-static inline void symres_polynomials(ptrdiff_t begin, ptrdiff_t nodes, double step, double *restrict table)
-{
+static inline void symres_polynomials(ptrdiff_t begin, ptrdiff_t nodes, double step, double *restrict table) {
     for (ptrdiff_t q = 0; q < 2 * nodes; ++q)
         table[q] = begin > 0 ? table[4 * nodes + q] : 0.0;
     for (ptrdiff_t n = begin; n < begin + 4; ++n) {
@@ -432,29 +238,26 @@ static inline void symres_polynomials(ptrdiff_t begin, ptrdiff_t nodes, double s
 }
 
 /* The coefficients of two polynomials of a parity for the inputs of a block, from values of the same parity. */
-static inline void symres_products(ptrdiff_t nodes, const double *table, const double *values, double *restrict coefficients)
-{
+static inline void symres_products(ptrdiff_t nodes, const double *table, const double *values, double *restrict coefficients) {
     double *restrict one = coefficients + 0;
     double *restrict two = coefficients + 128;
     for (ptrdiff_t j = 0; j < 64; ++j) {
         one[j] = 0.0;
         two[j] = 0.0;
     }
-    const double * low = table + 0;
-    const double * high = table + 2 * nodes;
     for (ptrdiff_t q = 0; q < nodes; q += 4) {
         const double * v0 = values + 64 * q;
         const double * v1 = values + (64 * q + 64);
         const double * v2 = values + (64 * q + 128);
         const double * v3 = values + (64 * q + 192);
-        double a0 = low[q];
-        double a1 = low[q + 1];
-        double a2 = low[q + 2];
-        double a3 = low[q + 3];
-        double b0 = high[q];
-        double b1 = high[q + 1];
-        double b2 = high[q + 2];
-        double b3 = high[q + 3];
+        double a0 = table[q];
+        double a1 = table[q + 1];
+        double a2 = table[q + 2];
+        double a3 = table[q + 3];
+        double b0 = table[2 * nodes + q];
+        double b1 = table[2 * nodes + q + 1];
+        double b2 = table[2 * nodes + q + 2];
+        double b3 = table[2 * nodes + q + 3];
         for (ptrdiff_t j = 0; j < 64; ++j) {
             one[j] = fma(a3, v3[j], fma(a2, v2[j], fma(a1, v1[j], fma(a0, v0[j], one[j]))));
             two[j] = fma(b3, v3[j], fma(b2, v2[j], fma(b1, v1[j], fma(b0, v0[j], two[j]))));
@@ -462,89 +265,167 @@ static inline void symres_products(ptrdiff_t nodes, const double *table, const d
     }
 }
 
-/* <f**2> of the inputs of a block, from the values of ``products`` of both parities. */
-static inline void symres_squares(ptrdiff_t nodes, const double *weights, const double *even, const double *odd, double *restrict total)
-{
-    for (ptrdiff_t j = 0; j < 64; ++j)
-        total[j] = 0.0;
-    for (ptrdiff_t q = 0; q < nodes; ++q) {
-        double weight = 0.5 * weights[q];
-        const double * above = even + 64 * q;
-        const double * below = odd + 64 * q;
-        for (ptrdiff_t j = 0; j < 64; ++j)
-            total[j] = fma(weight, above[j] * above[j] + below[j] * below[j], total[j]);
-    }
-}
-
-/* The part of an expansion for the block of inputs that begins there; 1 if memory lacks. */
-static inline ptrdiff_t symres_expand_block(ptrdiff_t number, const double *p, ptrdiff_t begin, ptrdiff_t count, const double *K, ptrdiff_t nodes, ptrdiff_t terms, double limit, double *restrict out)
-{
+/* The expansion of a function for the inputs of a block; 1 if memory lacks, else 0. */
+static inline ptrdiff_t symres_expand_block(ptrdiff_t number, ptrdiff_t nodes, ptrdiff_t terms, const double *roots, const double *p, double *restrict out) {
     ptrdiff_t failed = 0;
+    double step = 13.0 / nodes;
     double *const work = symres_room((size_t)(134 * nodes), sizeof(double));
     if (work) {
-        double roots[64];
         double *restrict even = work + 0;
         double *restrict odd = work + 64 * nodes;
         double *restrict table = work + 128 * nodes;
-        ptrdiff_t behind = 64 * terms;
+        double *restrict inverses = out + (64 * terms + 64);
+        double *restrict squares = out + (64 * terms + 128);
+        symres_factor_block(number, nodes, step, roots, p, even, odd);
         for (ptrdiff_t j = 0; j < 64; ++j) {
-            double root = begin + j < count ? sqrt(K[begin + j]) : 0.0;
-            roots[j] = root <= limit ? root : NAN;
-            out[behind + 64 + j] = roots[j] == 0.0 ? 0.0 : 1.0 / roots[j];
+            inverses[j] = roots[j] == 0.0 ? 0.0 : 1.0 / roots[j];
+            squares[j] = 0.0;
         }
-        symres_factor_block(number, nodes, 13.0 / nodes, roots, p, even, odd);
         for (ptrdiff_t n = 0; n < terms; n += 4) {
-            symres_polynomials(n, nodes, 13.0 / nodes, table);
+            symres_polynomials(n, nodes, step, table);
             symres_products(nodes, table + 2 * nodes, even, out + 64 * n);
             symres_products(nodes, table + 3 * nodes, odd, out + (64 * n + 64));
-            if (n == 0)
-                symres_squares(nodes, table + 2 * nodes, even, odd, out + (behind + 128));
+            for (ptrdiff_t q = 0; q < (n == 0 ? nodes : 0); ++q) {
+                double weight = 0.5 * table[2 * nodes + q];
+                const double * above = even + 64 * q;
+                const double * below = odd + 64 * q;
+                for (ptrdiff_t j = 0; j < 64; ++j)
+                    squares[j] = fma(weight, above[j] * above[j] + below[j] * below[j], squares[j]);
+            }
         }
-        symres_remainders(terms, out, out + (behind + 128), out + (behind + 192), out + behind);
+        symres_remainders(terms, out, squares, out + (64 * terms + 192), out + 64 * terms);
     } else {
-SYMRES_PRAGMA(omp atomic write)
         failed = 1;
     }
     symres_free(work);
     return failed;
 }
 
-/* The expansions of functions at inputs, one behind the other; 1 if memory lacks. */
-static inline ptrdiff_t symres_expand(ptrdiff_t begin, ptrdiff_t number, const double *p, ptrdiff_t count, const double *K, const double *choice, double *restrict out)
-{
+/* How much coefficients and <f**2> of the inputs of a block change with the nodes, of the root of <f**2> and of it. */
+static inline void symres_changes(ptrdiff_t terms, const double *coarse, const double *fine, double *restrict out) {
+    for (ptrdiff_t j = 0; j < 64; ++j)
+        out[j] = 0.0;
+    for (ptrdiff_t n = 0; n < terms; ++n)
+        for (ptrdiff_t j = 0; j < 64; ++j) {
+            double apart = fabs(coarse[64 * n + j] - fine[64 * n + j]);
+            out[j] = apart <= out[j] ? out[j] : apart;
+        }
+    for (ptrdiff_t j = 0; j < 64; ++j) {
+        double square = fine[64 * terms + 128 + j];
+        double root = square > 1e-300 ? sqrt(square) : 1.0;
+        double apart = fabs(coarse[64 * terms + 128 + j] - square) / root;
+        out[j] = (apart <= out[j] ? out[j] : apart) / root;
+    }
+}
+
+/* How many nodes and terms all functions take, and up to which root of a variance they have numbers. */
+static inline ptrdiff_t symres_choose(ptrdiff_t begin, ptrdiff_t number, const double *p, ptrdiff_t count, const double *K, double *restrict choice) {
     ptrdiff_t failed = 0;
-    ptrdiff_t nodes = (ptrdiff_t)choice[0];
-    ptrdiff_t terms = (ptrdiff_t)choice[1];
-    ptrdiff_t numbers = (count + 63) / 64 * symres_numbers_of_block(terms);
-    ptrdiff_t size = symres_numbers_of_block(terms);
-    ptrdiff_t blocks = (count + 63) / 64;
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) reduction(+:failed) if (number * blocks > 3))
-    for (ptrdiff_t part = 0; part < number * blocks; ++part) {
-        ptrdiff_t k = part / blocks;
-        ptrdiff_t b = part % blocks;
-        failed += symres_expand_block(begin + k, p, 64 * b, count, K, nodes, terms, choice[2 + k], out + (numbers * k + size * b));
+    ptrdiff_t nodes = (ptrdiff_t)64.0;
+    ptrdiff_t terms = (ptrdiff_t)32.0;
+    double roots[65];
+    double change[64];
+    choice[0] = 8.0;
+    choice[1] = 8.0;
+    for (ptrdiff_t k = 0; k < number; ++k) {
+        choice[2 + k] = 0.0;
+        for (ptrdiff_t i = 0; i < count; ++i) {
+            double root = sqrt(K[i]);
+            choice[2 + k] = root > choice[2 + k] && root < INFINITY ? root : choice[2 + k];
+        }
+    }
+    for (ptrdiff_t k = 0; k < (number > 1 ? 2 * number : 1); ++k) {
+        double seeking = 1.0;
+        while (seeking == 1.0 && failed == 0) {
+            double root = choice[2 + k % number];
+            for (ptrdiff_t j = 0; j < 65; ++j) {
+                roots[j] = root;
+                root = 0.5 * root;
+            }
+            ptrdiff_t size = 65 * terms + 192;
+            double *const work = symres_room((size_t)(2 * size), sizeof(double));
+            if (work) {
+                double *restrict coarse = work + 0;
+                double *restrict fine = work + size;
+                failed += symres_expand_block(begin + k % number, nodes / 2, terms, roots, p, coarse);
+                failed += symres_expand_block(begin + k % number, nodes, terms, roots, p, fine);
+                symres_changes(terms, coarse, fine, change);
+                ptrdiff_t settled = 64;
+                for (ptrdiff_t j = 63; j > -1; j += -1)
+                    settled = change[j] <= (nodes < 8192.0 ? 1e-08 : 1e-06) ? j : settled;
+                if (settled > 0 && nodes < 8192.0) {
+                    nodes = 2 * nodes;
+                } else if (settled > 0) {
+                    seeking = roots[settled] > 1e-100 ? 1.0 : 0.0;
+                    choice[2 + k % number] = roots[settled] > 1e-100 ? roots[settled] : -1.0;
+                } else if (fine[64 * terms] > (-33.152) && terms < 4096.0) {
+                    terms = 2 * terms;
+                } else {
+                    double square = fine[64 * terms + 128];
+                    double left = 1e-15 * square;
+                    ptrdiff_t enough = terms;
+                    for (ptrdiff_t n = terms - 1; n > 7; n += -1) {
+                        left += fine[64 * n] * fine[64 * n];
+                        enough = n % 8 == 0 && left <= 4e-15 * square ? n : enough;
+                    }
+                    double least = 1.0 * (change[0] <= 4e-15 ? nodes / 2 : nodes);
+                    choice[0] = least > choice[0] ? least : choice[0];
+                    choice[1] = enough > choice[1] ? enough : choice[1];
+                    seeking = 0.0;
+                }
+            } else {
+                failed = 1;
+            }
+            symres_free(work);
+        }
     }
     return failed;
 }
 
 /* The smaller of two whole numbers. */
-static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b)
-{
+static inline ptrdiff_t symres_smaller(ptrdiff_t a, ptrdiff_t b) {
     return a < b ? a : b;
 }
 
+/* The expansions of functions at inputs, one behind the other; 1 if memory lacks. */
+static inline ptrdiff_t symres_expand(ptrdiff_t begin, ptrdiff_t number, const double *p, ptrdiff_t count, const double *K, const double *choice, double *restrict out) {
+    ptrdiff_t failed = 0;
+    ptrdiff_t nodes = (ptrdiff_t)choice[0];
+    ptrdiff_t terms = (ptrdiff_t)choice[1];
+    ptrdiff_t size = 65 * terms + 192;
+    ptrdiff_t blocks = (count + 63) / 64;
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) reduction(+:failed) if (number * blocks > 3))
+    for (ptrdiff_t part = 0; part < number * blocks; ++part) {
+        ptrdiff_t k = part / blocks;
+        ptrdiff_t at = 64 * (part % blocks);
+        double roots[64];
+        for (ptrdiff_t j = 0; j < 64; ++j) {
+            double root = at + j < count ? sqrt(K[at + j]) : 0.0;
+            roots[j] = root <= choice[2 + k] ? root : NAN;
+        }
+        failed += symres_expand_block(begin + k, nodes, terms, roots, p, out + size * part);
+    }
+    return failed;
+}
+
+/* 1 for equal kernels, what is not a number at equal indices included; else 0. */
+static inline ptrdiff_t symres_are_same(ptrdiff_t count, const double *K1, const double *K2) {
+    ptrdiff_t different = 0;
+    for (ptrdiff_t i = 0; i < count; ++i)
+        different += K1[i] == K2[i] || (K1[i] != K1[i] && K2[i] != K2[i]) ? 0 : 1;
+    return different == 0 ? 1 : 0;
+}
+
 /* The logarithm of the largest absolute value of 64 numbers. */
-static inline double symres_largest_logarithm(const double *rho)
-{
+static inline double symres_largest_logarithm(const double *rho) {
     double largest[16];
     for (ptrdiff_t j = 0; j < 16; ++j)
         largest[j] = 1e-300;
-    for (ptrdiff_t k = 0; k < 64; k += 16) {
+    for (ptrdiff_t k = 0; k < 64; k += 16)
         for (ptrdiff_t j = 0; j < 16; ++j) {
             double size = fabs(rho[k + j]);
             largest[j] = size > largest[j] ? size : largest[j];
         }
-    }
     double total = 1e-300;
     for (ptrdiff_t j = 0; j < 16; ++j)
         total = largest[j] > total ? largest[j] : total;
@@ -552,174 +433,136 @@ static inline double symres_largest_logarithm(const double *rho)
 }
 
 /* How many groups of four terms of a parity leave little enough. */
-static inline ptrdiff_t symres_needed(ptrdiff_t groups, double logarithm, const double *one, const double *two)
-{
+static inline ptrdiff_t symres_needed(ptrdiff_t groups, double logarithm, const double *one, const double *two) {
     ptrdiff_t k = 0;
     while (k < groups && 8.0 * k * logarithm + 0.5 * (one[k] + two[k]) > (-33.152))
         k += 1;
     return k;
 }
 
-/* A correlation from a covariance and the inverse roots of kernels, from -1 to 1. */
-static inline double symres_correlated(double c, double inverse1, double inverse2)
-{
-    double ratio = c * inverse1 * inverse2;
-    ratio = ratio > 1.0 ? 1.0 : ratio;
-    return ratio < -1.0 ? -1.0 : ratio;
-}
-
-/* Terms n, n - 2, n - 4 and n - 6 of a parity, in Horner's order. */
-static inline void symres_horner(ptrdiff_t n, const double *first, const double *second, const double *square, double *restrict out)
-{
-    double a0 = first[n];
-    double a1 = first[n - 2];
-    double a2 = first[n - 4];
-    double a3 = first[n - 6];
-    const double * b0 = second + 64 * n;
-    const double * b1 = second + (64 * n - 128);
-    const double * b2 = second + (64 * n - 256);
-    const double * b3 = second + (64 * n - 384);
-    for (ptrdiff_t j = 0; j < 64; ++j) {
-        double s = square[j];
-        double v = fma(out[j], s, a0 * b0[j]);
-        v = fma(v, s, a1 * b1[j]);
-        v = fma(v, s, a2 * b2[j]);
-        out[j] = fma(v, s, a3 * b3[j]);
-    }
-}
-
-/* The sums of 64 pairs. */
-static inline void symres_summed(ptrdiff_t evens, ptrdiff_t odds, const double *first, const double *second, const double *rho, double *restrict out)
-{
-    double square[64];
-    double even[64];
-    for (ptrdiff_t j = 0; j < 64; ++j) {
-        square[j] = rho[j] * rho[j];
-        even[j] = 0.0;
-        out[j] = 0.0;
-    }
-    for (ptrdiff_t n = 8 * evens - 2; n > 0; n += -8)
-        symres_horner(n, first, second, square, even);
-    for (ptrdiff_t n = 8 * odds - 1; n > 0; n += -8)
-        symres_horner(n, first, second, square, out);
+/* The sums of the terms of a parity for 64 pairs, over powers of the squared correlation. */
+static inline void symres_horner(ptrdiff_t begin, const double *first, const double *second, const double *square, double *restrict out) {
     for (ptrdiff_t j = 0; j < 64; ++j)
-        out[j] = fma(out[j], rho[j], even[j]);
-}
-
-/* The average of the square of a function for equal inputs, whose sum may lack terms; that sum else. */
-static inline double symres_alike(double rho, double inverse1, double inverse2, double size, double total)
-{
-    double near = rho > 0.999999999999999 ? size : total;
-    return inverse1 == inverse2 ? near : total;
-}
-
-/* A sum; no number where all terms leave more than 5e-13, from what they leave of each input. */
-static inline double symres_certain_sum(ptrdiff_t terms, double rest1, double rest2, double rho, double total)
-{
-    double size = fabs(rho);
-    double left = terms * log(size > 1e-300 ? size : 1e-300) + 0.5 * (rest1 + rest2);
-    return left > (-28.324) ? NAN : total;
-}
-
-/* The averages of up to 64 pairs of inputs. */
-static inline void symres_sums_of_block(const ptrdiff_t step, ptrdiff_t number, ptrdiff_t equal, const double *p, ptrdiff_t terms, const double *one, ptrdiff_t i, const double *two, ptrdiff_t width, const double *K1, const double *K2, const double *C, double *restrict work, double *restrict out)
-{
-    (void)number, (void)p, (void)K1, (void)K2;
-    double rho[64];
-    ptrdiff_t groups = terms / 8;
-    const double * left1 = one + (64 * terms + i);
-    const double * left2 = two + 64 * terms;
-    const double * tails1 = one + (64 * terms + 192);
-    const double * tails2 = two + (64 * terms + 192);
-    for (ptrdiff_t j = 0; j < width; ++j) {
-        double covariance = C[j];
-        rho[j] = symres_correlated(covariance, left1[64 + step * j], left2[64 + j]);
-    }
-    for (ptrdiff_t j = width; j < 64; ++j)
-        rho[j] = 0.0;
-    double logarithm = symres_largest_logarithm(rho);
-    ptrdiff_t evens = symres_needed(groups, logarithm, tails1, tails2);
-    ptrdiff_t odds = symres_needed(groups, logarithm, tails1 + (groups + 1), tails2 + (groups + 1));
-    ptrdiff_t used = 8 * (evens > odds ? evens : odds);
-    if (step == 0) {
-        for (ptrdiff_t n = 0; n < used; ++n)
-            work[n] = one[64 * n + i];
-        symres_summed(evens, odds, work, two, rho, out);
-    } else {
-        double *restrict both = work + terms;
-        for (ptrdiff_t n = 0; n < used; ++n)
-            work[n] = 1.0;
-        for (ptrdiff_t k = 0; k < 64 * used; ++k)
-            both[k] = one[k] * two[k];
-        symres_summed(evens, odds, work, both, rho, out);
-    }
-    if (terms * logarithm + 0.5 * (tails1[groups] + tails2[groups]) > (-28.324)) {
-        for (ptrdiff_t j = 0; j < 64; ++j)
-            out[j] = symres_certain_sum(terms, left1[step * j], left2[j], rho[j], out[j]);
-    }
-    for (ptrdiff_t j = 0; j < (equal == 1 ? 64 : 0); ++j)
-        out[j] = symres_alike(rho[j], left1[64 + step * j], left2[64 + j], left1[128 + step * j], out[j]);
-}
-
-/* A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not. */
-static inline double symres_possible(double root1, double root2, double C, double value)
-{
-    return fabs(C) <= (1.0 + 64.0 * symres_precision(C)) * root1 * root2 ? value : NAN;
-}
-
-static inline double symres_covariance_map_pair(double K1, double first0, double K2, double second0, double C, double sum0, double C_W, double C_b)
-{
-    (void)K1, (void)K2;
-    return symres_possible(first0, second0, C, C_b + C_W * sum0);
-}
-
-/* A matrix from the expansions of its inputs, of which those of columns begin at ``column``. */
-static inline void symres_covariance_map_tiles(ptrdiff_t rows, ptrdiff_t columns, const double *kernels, ptrdiff_t column, const double *p, ptrdiff_t terms, const double *expansions, const double *C, ptrdiff_t step_C, double C_W, double C_b, double *restrict out, ptrdiff_t step)
-{
-    ptrdiff_t size = symres_numbers_of_block(terms);
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (rows * columns > 65536))
-    for (ptrdiff_t block = 0; block < (rows + 31) / 32; ++block) {
-        double second0[256];
-        double sum0[256];
-        double work[4096];
-        for (ptrdiff_t left = 0; left < columns; left += 256) {
-            ptrdiff_t width = symres_smaller(256, columns - left);
-            const double * k2 = kernels + (column + left);
-            for (ptrdiff_t j = 0; j < width; ++j)
-                second0[j] = sqrt(k2[j]);
-            for (ptrdiff_t i = 32 * block; i < symres_smaller(32 * block + 32, rows); ++i) {
-                double k1 = kernels[i];
-                double first0 = sqrt(k1);
-                const double * row_C = C + (i * step_C + left);
-                const double * one = expansions + i / 64 * size;
-                for (ptrdiff_t at = 0; at < width; at += 64) {
-                    const double * two = expansions + (column + left + at) / 64 * size;
-                    symres_sums_of_block(0, 0, 1, p, terms, one, i % 64, two, symres_smaller(64, width - at), kernels + i, k2 + at, row_C + at, work, sum0 + at);
-                }
-                for (ptrdiff_t j = 0; j < width; ++j)
-                    out[i * step + left + j] = symres_covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b);
-            }
+        out[j] = 0.0;
+    for (ptrdiff_t n = begin; n > 0; n += -8) {
+        double a0 = first[n];
+        double a1 = first[n - 2];
+        double a2 = first[n - 4];
+        double a3 = first[n - 6];
+        const double * b0 = second + 64 * n;
+        const double * b1 = second + (64 * n - 128);
+        const double * b2 = second + (64 * n - 256);
+        const double * b3 = second + (64 * n - 384);
+        for (ptrdiff_t j = 0; j < 64; ++j) {
+            double s = square[j];
+            double v = fma(out[j], s, a0 * b0[j]);
+            v = fma(v, s, a1 * b1[j]);
+            v = fma(v, s, a2 * b2[j]);
+            out[j] = fma(v, s, a3 * b3[j]);
         }
     }
 }
 
-/* 1 for equal kernels, what is not a number at equal indices included; else 0. */
-static inline ptrdiff_t symres_are_same(ptrdiff_t count, const double *K1, const double *K2)
-{
-    ptrdiff_t different = 0;
-    for (ptrdiff_t i = 0; i < count; ++i)
-        different += K1[i] == K2[i] || (K1[i] != K1[i] && K2[i] != K2[i]) ? 0 : 1;
-    return different == 0 ? 1 : 0;
+/* The averages of up to 64 pairs of inputs. */
+static inline void symres_sums_of_block(ptrdiff_t paired, ptrdiff_t number, ptrdiff_t equal, const double *p, ptrdiff_t terms, const double *one, ptrdiff_t i, const double *two, ptrdiff_t width, const double *K1, const double *K2, const double *C, double *restrict work, double *restrict out) {
+    (void)number, (void)p, (void)K1, (void)K2;
+    double rho[64];
+    double square[64];
+    double even[64];
+    ptrdiff_t groups = terms / 8;
+    const double * rests1 = one + (64 * terms + i);
+    const double * rests2 = two + 64 * terms;
+    const double * tails1 = one + (64 * terms + 192);
+    const double * tails2 = two + (64 * terms + 192);
+    for (ptrdiff_t j = 0; j < 64; ++j)
+        rho[j] = 0.0;
+    if (paired == 1) {
+        for (ptrdiff_t j = 0; j < width; ++j)
+            rho[j] = C[j] * rests1[64 + j] * rests2[64 + j];
+    } else {
+        for (ptrdiff_t j = 0; j < width; ++j)
+            rho[j] = C[j] * rests1[64] * rests2[64 + j];
+    }
+    for (ptrdiff_t j = 0; j < 64; ++j) {
+        double below = rho[j] > 1.0 ? 1.0 : rho[j];
+        rho[j] = below < -1.0 ? -1.0 : below;
+        square[j] = rho[j] * rho[j];
+    }
+    double logarithm = symres_largest_logarithm(rho);
+    ptrdiff_t evens = symres_needed(groups, logarithm, tails1, tails2);
+    ptrdiff_t odds = symres_needed(groups, logarithm, tails1 + (groups + 1), tails2 + (groups + 1));
+    ptrdiff_t used = 8 * (evens > odds ? evens : odds);
+    double *restrict both = work + terms;
+    for (ptrdiff_t n = 0; n < used; ++n)
+        work[n] = paired == 1 ? 1.0 : one[64 * n + i];
+    for (ptrdiff_t k = 0; k < (paired == 1 ? 64 * used : 0); ++k)
+        both[k] = one[k] * two[k];
+    const double * second = paired == 1 ? both : two;
+    symres_horner(8 * evens - 2, work, second, square, even);
+    symres_horner(8 * odds - 1, work, second, square, out);
+    for (ptrdiff_t j = 0; j < 64; ++j)
+        out[j] = fma(out[j], rho[j], even[j]);
+    if (terms * logarithm + 0.5 * (tails1[groups] + tails2[groups]) > (-28.324))
+        for (ptrdiff_t j = 0; j < 64; ++j) {
+            double size = fabs(rho[j]);
+            double left = terms * log(size > 1e-300 ? size : 1e-300) + 0.5 * (rests1[paired * j] + rests2[j]);
+            out[j] = left > (-28.324) ? NAN : out[j];
+        }
+    if (equal == 1 && logarithm >= log(0.999999999999999))
+        for (ptrdiff_t j = 0; j < 64; ++j) {
+            double same = rests1[64 + paired * j] == rests2[64 + j] ? 1.0 : 0.0;
+            out[j] = same == 1.0 && rho[j] > 0.999999999999999 ? rests1[128 + paired * j] : out[j];
+        }
 }
 
-/* The matrix of rows whose kernels are so many numbers apart. */
-static inline void symres_covariance_map_rows(ptrdiff_t rows, ptrdiff_t columns, const double *K1, ptrdiff_t step_K1, const double *K2, const double *C, ptrdiff_t step_C, double C_W, double C_b, double *restrict out, ptrdiff_t step)
-{
-    symres_without_values(rows, columns, out, step);
+static inline double symres_covariance_map_pair(double K1, double first0, double K2, double second0, double C, double sum0, double C_W, double C_b) {
+    (void)K1, (void)K2;
+    return fabs(C) <= (1.0 + 64.0 * DBL_EPSILON) * first0 * second0 ? C_b + C_W * sum0 : NAN;
+}
+
+/* A matrix, or pairs of inputs, from the kernels and the expansions of inputs. */
+static inline void symres_covariance_map_tiles(ptrdiff_t paired, ptrdiff_t rows, ptrdiff_t columns, const double *firsts, const double *seconds, const double *p, ptrdiff_t terms, const double *ones, const double *twos, const double *C, ptrdiff_t step_C, double C_W, double C_b, double *restrict out, ptrdiff_t step) {
+    ptrdiff_t size = 65 * terms + 192;
+SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (rows * columns > 65536))
+    for (ptrdiff_t block = 0; block < (rows + 63) / 64; ++block) {
+        double sum0[64];
+        double first0[64];
+        double second0[64];
+        double *const work = symres_room((size_t)(terms + 64 * paired * terms), sizeof(double));
+        if (work) {
+            const double * k1 = firsts + 64 * block;
+            const double * one = ones + size * block;
+            for (ptrdiff_t j = 0; j < 64; ++j)
+                first0[j] = sqrt(k1[j]);
+            for (ptrdiff_t left = 64 * block * paired; left < (paired == 1 ? symres_smaller(64 * block + 64, columns) : columns); left += 64) {
+                ptrdiff_t width = symres_smaller(64, columns - left);
+                const double * k2 = seconds + left;
+                const double * two = twos + left / 64 * size;
+                for (ptrdiff_t j = 0; j < 64; ++j)
+                    second0[j] = sqrt(k2[j]);
+                for (ptrdiff_t i = 0; i < (paired == 1 ? 1 : symres_smaller(64, rows - 64 * block)); ++i) {
+                    ptrdiff_t row = 64 * block + i;
+                    const double * row_C = C + (row * step_C + left);
+                    symres_sums_of_block(paired, 0, 1, p, terms, one, i, two, width, k1 + i, k2, row_C, work, sum0);
+                    if (paired == 1) {
+                        for (ptrdiff_t j = 0; j < width; ++j)
+                            out[left + j] = symres_covariance_map_pair(k1[j], first0[j], k2[j], second0[j], row_C[j], sum0[j], C_W, C_b);
+                    } else {
+                        for (ptrdiff_t j = 0; j < width; ++j)
+                            out[row * step + left + j] = symres_covariance_map_pair(k1[i], first0[i], k2[j], second0[j], row_C[j], sum0[j], C_W, C_b);
+                    }
+                }
+            }
+        }
+        symres_free(work);
+    }
+}
+
+/* The matrix of rows whose kernels are so many numbers apart; or pairs, which have no steps, of as many of both. */
+static inline void symres_covariance_map_rows(ptrdiff_t paired, ptrdiff_t rows, ptrdiff_t columns, const double *K1, ptrdiff_t step_K1, const double *K2, const double *C, ptrdiff_t step_C, double C_W, double C_b, double *restrict out, ptrdiff_t step) {
+    symres_without_values(paired == 1 ? 1 : rows, columns, out, step);
     double p[3];
     double choice[3];
-    p[0] = C_W;
-    p[1] = C_b;
     ptrdiff_t second = (rows + 63) / 64 * 64;
     double *const kernels = symres_room((size_t)(second + columns + 63), sizeof(double));
     if (kernels) {
@@ -728,10 +571,18 @@ static inline void symres_covariance_map_rows(ptrdiff_t rows, ptrdiff_t columns,
         ptrdiff_t column = rows == columns && symres_are_same(rows, kernels, kernels + second) == 1 ? 0 : second;
         if (symres_choose(0, 1, p, column + columns, kernels, choice) == 0) {
             ptrdiff_t terms = (ptrdiff_t)choice[1];
-            double *const expansions = symres_room((size_t)((column + columns + 63) / 64 * symres_numbers_of_block(terms)), sizeof(double));
+            ptrdiff_t held = paired == 1 ? symres_smaller(1024, columns) : column + columns;
+            double *const expansions = symres_room((size_t)((1 + paired) * ((held + 63) / 64 * (65 * terms + 192))), sizeof(double));
             if (expansions) {
-                if (symres_expand(0, 1, p, column + columns, kernels, choice, expansions) == 0)
-                    symres_covariance_map_tiles(rows, columns, kernels, column, p, terms, expansions, C, step_C, C_W, C_b, out, step);
+                for (ptrdiff_t start = 0; start < (paired == 1 ? columns : 1); start += 1024) {
+                    ptrdiff_t width = paired == 1 ? symres_smaller(held, columns - start) : held;
+                    ptrdiff_t share = (width + 63) / 64 * (65 * terms + 192);
+                    ptrdiff_t others = paired == 1 ? share : (column + 63) / 64 * (65 * terms + 192);
+                    ptrdiff_t lost = symres_expand(0, 1, p, width, kernels + start, choice, expansions);
+                    ptrdiff_t missing = symres_expand(0, 1, p, paired * width, kernels + (column + start), choice, expansions + others);
+                    if (lost + missing == 0)
+                        symres_covariance_map_tiles(paired, paired == 1 ? width : rows, paired == 1 ? width : columns, kernels + start, kernels + (column + start), p, terms, expansions, expansions + others, C + start, step_C, C_W, C_b, out + start, step);
+                }
             }
             symres_free(expansions);
         }
@@ -739,73 +590,22 @@ static inline void symres_covariance_map_rows(ptrdiff_t rows, ptrdiff_t columns,
     symres_free(kernels);
 }
 
-/* Pairs of inputs, 64 of either side at a time. */
-static inline void symres_covariance_map_pairs(ptrdiff_t entries, const double *kernels, const double *p, const double *choice, const double *C, double C_W, double C_b, double *restrict out)
-{
-    ptrdiff_t nodes = (ptrdiff_t)choice[0];
-    ptrdiff_t terms = (ptrdiff_t)choice[1];
-    ptrdiff_t share = symres_numbers_of_block(terms);
-SYMRES_PRAGMA(omp parallel for schedule(dynamic) if (entries > 2048))
-    for (ptrdiff_t block = 0; block < (entries + 2047) / 2048; ++block) {
-        double *const work = symres_room((size_t)(65 * terms + 2 * share), sizeof(double));
-        if (work) {
-            double *restrict ones = work + 65 * terms;
-            double *restrict twos = ones + share;
-            double sum0[64];
-            for (ptrdiff_t at = 2048 * block; at < symres_smaller(2048 * block + 2048, entries); at += 64) {
-                ptrdiff_t width = symres_smaller(64, entries - at);
-                const double * K1 = kernels + at;
-                const double * K2 = kernels + (entries + at);
-                ptrdiff_t lost = 0;
-                for (ptrdiff_t k = 0; k < 1; ++k) {
-                    lost += symres_expand_block(0 + k, p, at, entries, kernels, nodes, terms, choice[2 + k], ones + k * share);
-                    lost += symres_expand_block(0 + k, p, at, entries, kernels + entries, nodes, terms, choice[2 + k], twos + k * share);
-                }
-                symres_sums_of_block(1, 0, 1, p, terms, ones, 0, twos, width, K1, K2, C + at, work, sum0);
-                for (ptrdiff_t j = 0; j < (lost == 0 ? width : 0); ++j) {
-                    double k1 = K1[j];
-                    double k2 = K2[j];
-                    double first0 = sqrt(k1);
-                    double second0 = sqrt(k2);
-                    out[at + j] = symres_covariance_map_pair(k1, first0, k2, second0, C[at + j], sum0[j], C_W, C_b);
-                }
-            }
-        }
-        symres_free(work);
-    }
-}
-
-void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out)
-{
+void SYMRES_NAME(covariance_map)(size_t entries, const double *K1, const double *K2, const double *C, double C_W, double C_b, double *out) {
     ptrdiff_t columns = symres_columns_of_pairs((ptrdiff_t)entries, K1, K2);
     if (columns > 63) {
-        symres_covariance_map_rows((ptrdiff_t)entries / columns, columns, K1, columns, K2, C, columns, C_W, C_b, out, columns);
+        symres_covariance_map_rows(0, (ptrdiff_t)entries / columns, columns, K1, columns, K2, C, columns, C_W, C_b, out, columns);
     } else {
-        symres_without_values(1, (ptrdiff_t)entries, out, (ptrdiff_t)entries);
-        double p[3];
-        double choice[3];
-        p[0] = C_W;
-        p[1] = C_b;
-        double *const kernels = symres_room((size_t)(2 * (ptrdiff_t)entries + 63), sizeof(double));
-        if (kernels) {
-            symres_kernels_of((ptrdiff_t)entries, K1, 1, 0.0, kernels);
-            symres_kernels_of((ptrdiff_t)entries, K2, 1, 0.0, kernels + (ptrdiff_t)entries);
-            if (symres_choose(0, 1, p, 2 * (ptrdiff_t)entries, kernels, choice) == 0)
-                symres_covariance_map_pairs((ptrdiff_t)entries, kernels, p, choice, C, C_W, C_b, out);
-        }
-        symres_free(kernels);
+        symres_covariance_map_rows(1, (ptrdiff_t)entries, (ptrdiff_t)entries, K1, 1, K2, C, 0, C_W, C_b, out, 0);
     }
 }
 
-void SYMRES_NAME(covariance_map_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double *out, size_t step)
-{
-    symres_covariance_map_rows((ptrdiff_t)rows, (ptrdiff_t)columns, K1, 1, K2, C, (ptrdiff_t)step_C, C_W, C_b, out, (ptrdiff_t)step);
+void SYMRES_NAME(covariance_map_matrix)(size_t rows, size_t columns, const double *K1, const double *K2, const double *C, size_t step_C, double C_W, double C_b, double *out, size_t step) {
+    symres_covariance_map_rows(0, (ptrdiff_t)rows, (ptrdiff_t)columns, K1, 1, K2, C, (ptrdiff_t)step_C, C_W, C_b, out, (ptrdiff_t)step);
 }
 
 /* ---- float ---------------------------------------------------------------------------------------------------- */
 /* In double, of which nothing is left where memory lacks. */
-void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float *out)
-{
+void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *K2, const float *C, float C_W, float C_b, float *out) {
     for (ptrdiff_t i = 0; i < (ptrdiff_t)entries; ++i)
         out[i] = NAN;
     double *const wide = symres_room((size_t)(4 * (ptrdiff_t)entries), sizeof(double));
@@ -822,13 +622,11 @@ void SYMRES_NAME(covariance_mapf)(size_t entries, const float *K1, const float *
     symres_free(wide);
 }
 
-void SYMRES_NAME(covariance_map_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, const float *C, size_t step_C, float C_W, float C_b, float *out, size_t step)
-{
+void SYMRES_NAME(covariance_map_matrixf)(size_t rows, size_t columns, const float *K1, const float *K2, const float *C, size_t step_C, float C_W, float C_b, float *out, size_t step) {
     ptrdiff_t size = (ptrdiff_t)rows * (ptrdiff_t)columns;
-    for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i) {
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i)
         for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
             out[i * (ptrdiff_t)step + j] = NAN;
-    }
     double *const wide = symres_room((size_t)((ptrdiff_t)rows + (ptrdiff_t)columns + 2 * size), sizeof(double));
     if (wide) {
         double *restrict others = wide + ((ptrdiff_t)rows + (ptrdiff_t)columns);
@@ -836,15 +634,13 @@ void SYMRES_NAME(covariance_map_matrixf)(size_t rows, size_t columns, const floa
             wide[i] = K1[i];
         for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
             wide[(ptrdiff_t)rows + j] = K2[j];
-        for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i) {
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i)
             for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
                 others[size + i * (ptrdiff_t)columns + j] = symres_rounded(K1[i], K2[j], C[i * (ptrdiff_t)step_C + j]);
-        }
         SYMRES_NAME(covariance_map_matrix)((ptrdiff_t)rows, (ptrdiff_t)columns, wide, wide + (ptrdiff_t)rows, others + size, (ptrdiff_t)columns, C_W, C_b, others, (ptrdiff_t)columns);
-        for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i) {
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)rows; ++i)
             for (ptrdiff_t j = 0; j < (ptrdiff_t)columns; ++j)
                 out[i * (ptrdiff_t)step + j] = others[i * (ptrdiff_t)columns + j];
-        }
     }
     symres_free(wide);
 }

@@ -37,7 +37,6 @@ _whole = njit(error_model="numpy", nogil=True, cache=_KEPT)
 _loop = njit(error_model="numpy", nogil=True, parallel=True, cache=_KEPT)
 
 
-
 def dual_kernel(K1, K2, C, C_W, C_b, *, Theta=0.0, every_layer=False):
     """Kernel and tangent kernel of two inputs behind all layers.
 
@@ -84,8 +83,8 @@ def _layer_of_network(step, width, layer, parameters, one, two, pair, gaps):
 @_scalar
 def __layer_1_layer(step, width, layer, parameters, one, two, pair, gaps):
     """One layer for pairs of inputs."""
-    C_W = parameters[layer]
-    C_b = parameters[3 + layer]
+    C_W = parameters[2 * layer + 0]
+    C_b = parameters[2 * layer + 1]
     for j in range(width):
         pair[j], pair[136 + j], pair[272 + j] = __layer_1_step(one[step * j], one[256 + step * j], two[j], two[256 + j], pair[j], pair[136 + j], pair[272 + j], one[384 + step * j], one[512 + step * j], two[384 + j], two[512 + j], C_W, C_b)
 
@@ -133,24 +132,12 @@ def _determinant(K1, K2, C):
     return 0.0 if difference < 0.0 else difference
 
 
-@_scalar
-def _possible(root1, root2, C, value):
-    """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
-    return value if fabs(C) <= (1.0 + 64.0 * _precision(C)) * root1 * root2 else nan
-
-
 @_plain
 def _numbers_of_layer(layer, count, inputs, begin, width, out):
     """What a layer needs of inputs that stand one behind the other, and their next kernels and roots."""
     for k in range(5):
         for j in range(width):
             out[128 * k + j] = inputs[(3 * layer + k) * count + begin + j]
-
-
-@_scalar
-def _smaller(a, b):
-    """The smaller of two whole numbers."""
-    return a if a < b else b
 
 
 @_plain
@@ -170,8 +157,8 @@ def _inputs_of_layers(count, parameters, inputs):
 @_plain
 def __layer_1_inputs(layer, parameters, count, now, following):
     """What a layer needs of each input alone, and the next kernels."""
-    C_W = parameters[layer]
-    C_b = parameters[3 + layer]
+    C_W = parameters[2 * layer + 0]
+    C_b = parameters[2 * layer + 1]
     for i in range(count):
         following[i], now[2 * count + i] = __layer_1_one(now[i], C_W, C_b)
 
@@ -230,28 +217,28 @@ def _dual_kernel(entries, K1, K2, C_W, C_b, C, Theta, every_C, every_Theta):
     failed = 0
     parameters = np.empty(7)
     for layer in range(3):
-        parameters[layer] = C_W[layer]
-        parameters[3 + layer] = C_b[layer]
+        parameters[2 * layer + 0] = C_W[layer]
+        parameters[2 * layer + 1] = C_b[layer]
     one = np.empty(640)
     two = np.empty(640)
     pair = np.empty(408)
     gaps = np.empty(128)
-    most = _smaller(4096, entries)
+    most = min(4096, entries)
     inputs = np.empty(24 * most)
     for start in range(0, entries, 4096):
-        pairs = _smaller(4096, entries - start)
+        pairs = min(4096, entries - start)
         for i in range(pairs):
             inputs[i] = nan if K1[start + i] < 0.0 else K1[start + i]
             inputs[pairs + i] = nan if K2[start + i] < 0.0 else K2[start + i]
         _inputs_of_layers(2 * pairs, parameters, inputs)
         for left in range(0, pairs, 128):
-            width = _smaller(128, pairs - left)
+            width = min(128, pairs - left)
             at = start + left
             for j in range(width):
                 i = left + j
                 k = pairs + left + j
                 covariance = C[at + j]
-                pair[j] = _possible(inputs[2 * pairs + i], inputs[2 * pairs + k], covariance, covariance)
+                pair[j] = covariance if fabs(covariance) <= (1.0 + 64.0 * _precision(covariance)) * inputs[2 * pairs + i] * inputs[2 * pairs + k] else nan
                 pair[136 + j] = Theta[at + j]
                 pair[272 + j] = _determinant(inputs[i], inputs[k], pair[j])
             for layer in range(3):
@@ -275,8 +262,8 @@ def _dual_kernel_matrix(rows, columns, K1, K2, symmetric, blank, C_W, C_b, C, Th
     failed = 0
     parameters = np.empty(7)
     for layer in range(3):
-        parameters[layer] = C_W[layer]
-        parameters[3 + layer] = C_b[layer]
+        parameters[2 * layer + 0] = C_W[layer]
+        parameters[2 * layer + 1] = C_b[layer]
     column = 0 if symmetric else (rows + 63) // 64 * 64
     count = rows if symmetric else column + columns
     inputs = np.empty(12 * count)
@@ -290,20 +277,20 @@ def _dual_kernel_matrix(rows, columns, K1, K2, symmetric, blank, C_W, C_b, C, Th
     blocks = (rows + 127) // 128
     for block in prange(blocks):
         top = 128 * block
-        bottom = _smaller(top + 128, rows)
+        bottom = min(top + 128, rows)
         pairs = np.empty(52224)
         gaps = np.empty(128)
         one = np.empty(640)
         two = np.empty(640)
         for left in range(top if symmetric else 0, columns, 128):
-            width = _smaller(128, columns - left)
+            width = min(128, columns - left)
             kernels = inputs[column + left:column + left + width]
             sizes = inputs[count + column + left:count + column + left + width]
             for i in range(top, bottom):
                 pair = pairs[408 * (i - top):408 * (i - top) + 408]
                 for j in range(width):
                     covariance = C[i * columns + left + j]
-                    pair[j] = _possible(inputs[count + i], sizes[j], covariance, covariance)
+                    pair[j] = covariance if fabs(covariance) <= (1.0 + 64.0 * _precision(covariance)) * inputs[count + i] * sizes[j] else nan
                     pair[136 + j] = 0.0 if blank else Theta[i * columns + left + j]
                     pair[272 + j] = _determinant(inputs[i], kernels[j], pair[j])
             for layer in range(3):
@@ -317,7 +304,7 @@ def _dual_kernel_matrix(rows, columns, K1, K2, symmetric, blank, C_W, C_b, C, Th
                     C[i * columns + left + j] = pairs[408 * (i - top) + j]
                     Theta[i * columns + left + j] = pairs[408 * (i - top) + 136 + j]
             for j in range(width if symmetric else 0):
-                for i in range(top, _smaller(left + j, bottom)):
+                for i in range(top, min(left + j, bottom)):
                     C[(left + j) * columns + i] = pairs[408 * (i - top) + j]
                     Theta[(left + j) * columns + i] = pairs[408 * (i - top) + 136 + j]
     return failed
@@ -326,22 +313,15 @@ def _dual_kernel_matrix(rows, columns, K1, K2, symmetric, blank, C_W, C_b, C, Th
 @intrinsic
 def _precision(typing, x):
     """From 1 to the next number of the type of x."""
-
-    def code(context, builder, signature, arguments):
-        return ir.Constant(ir.DoubleType(), 2.0**-23 if signature.args[0] == types.float32 else 2.0**-52)
-
-    return types.float64(x), code
+    unit = ir.Constant(ir.DoubleType(), 2.0**-23 if x == types.float32 else 2.0**-52)
+    return types.float64(x), lambda context, builder, signature, arguments: unit
 
 
 @intrinsic
 def _fma(typing, a, b, c):
     """a*b + c with one rounding."""
-
-    def code(context, builder, signature, arguments):
-        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(arguments, signature.args)]
-        return builder.fma(*numbers)
-
-    return types.float64(a, b, c), code
+    kind = types.float64(types.float64, types.float64, types.float64)
+    return kind, lambda context, builder, signature, arguments: builder.fma(*arguments)
 
 
 def pairs_through_layers(call, depth, inputs, parameters, every_layer, kind):
@@ -355,8 +335,8 @@ def pairs_through_layers(call, depth, inputs, parameters, every_layer, kind):
         e[0] = start.reshape(shape)
     inner = [e[1:].reshape(-1) for e in every]
     _require_memory(call(first.size, first, second, *_by_layer(parameters, depth, kind), *both, *inner))
-    found = every if every_layer else [b.reshape(shape) for b in both]
-    return found[0][()], found[1][()]
+    kernels = every if every_layer else [b.reshape(shape) for b in both]
+    return kernels[0][()], kernels[1][()]
 
 
 def rows_through_layers(call, depth, kernels, symmetric, parameters):

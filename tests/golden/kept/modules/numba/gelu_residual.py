@@ -27,7 +27,6 @@ _scalar = njit(forceinline=True, **_inner)
 _loop = njit(error_model="numpy", nogil=True, parallel=True, cache=_KEPT)
 
 
-
 def phi_squared(K, C_W=0.0, *, C_b=0.0, gamma=0.0, out=None):
     """Gaussian average of the squared activation.
 
@@ -257,13 +256,7 @@ def _covariance_map_pair(K1, first0, first1, first2, first3, K2, second0, second
     t1 = 0.15915494309189535 * first2 * inverse0 * second2 * (1.0 * C * C + K1 * second1 + K2 * first1 + K1 * K2 * (1.0 + determinant))
     t2 = -0.15915494309189535 * (first2 * t0 + second2 * t0 - inverse0)
     t3 = _angular_sum(t1, t2, 0.15915494309189535, C, t0, first3 * second3)
-    return _possible(first0, second0, C, C_b + C * gamma * gamma + C_W * t3)
-
-
-@_scalar
-def _possible(root1, root2, C, value):
-    """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
-    return value if fabs(C) <= (1.0 + 64.0 * _precision(C)) * root1 * root2 else nan
+    return C_b + C * gamma * gamma + C_W * t3 if fabs(C) <= (1.0 + 64.0 * _precision(C)) * first0 * second0 else nan
 
 
 @_scalar
@@ -340,30 +333,24 @@ def _arctan_tail(v):
     return _fma(_fma(d, v, c), w, _fma(b, v, a))
 
 
-@_scalar
-def _smaller(a, b):
-    """The smaller of two whole numbers."""
-    return a if a < b else b
-
-
 @_loop
 def _h_entries(entries, K, C_W, C_b, gamma, out):
     for block in prange((entries + 2047) // 2048):
-        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
+        for j in range(2048 * block, min(2048 * block + 2048, entries)):
             out[j] = _h_entry(K[j], C_W, C_b, gamma)
 
 
 @_loop
 def _chi_perp_entries(entries, K, C_W, gamma, C_b, out):
     for block in prange((entries + 2047) // 2048):
-        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
+        for j in range(2048 * block, min(2048 * block + 2048, entries)):
             out[j] = _chi_perp_entry(K[j], C_W, gamma, C_b)
 
 
 @_loop
 def _chi_parallel_entries(entries, K, C_W, gamma, C_b, out):
     for block in prange((entries + 2047) // 2048):
-        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
+        for j in range(2048 * block, min(2048 * block + 2048, entries)):
             out[j] = _chi_parallel_entry(K[j], C_W, gamma, C_b)
 
 
@@ -376,7 +363,7 @@ def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, gamma, ou
         second2 = np.empty(2048)
         second3 = np.empty(2048)
         for left in range(0, columns, 2048):
-            width = _smaller(2048, columns - left)
+            width = min(2048, columns - left)
             for j in range(width):
                 k2[j] = nan if K2[left + j] < 0.0 else K2[left + j]
                 second0[j] = sqrt(k2[j])
@@ -384,7 +371,7 @@ def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, gamma, ou
                 t0 = 1.0 + k2[j]
                 second2[j] = 1.0 / t0
                 second3[j] = sqrt(t0)
-            for i in range(32 * block, _smaller(32 * block + 32, rows)):
+            for i in range(32 * block, min(32 * block + 32, rows)):
                 k1 = nan if K1[i] < 0.0 else K1[i]
                 first0 = sqrt(k1)
                 first1 = k1 * k1
@@ -400,70 +387,65 @@ def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, gamma, ou
 @_loop
 def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, gamma, out):
     for block in prange((entries + 2047) // 2048):
-        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
+        for j in range(2048 * block, min(2048 * block + 2048, entries)):
             out[j] = _covariance_map_entry(K1[j], K2[j], C[j], C_W, C_b, gamma)
 
 
 @_loop
 def _kernel_map_entries(entries, K, C_W, C_b, gamma, out):
     for block in prange((entries + 2047) // 2048):
-        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
+        for j in range(2048 * block, min(2048 * block + 2048, entries)):
             out[j] = _kernel_map_entry(K[j], C_W, C_b, gamma)
 
 
 @_loop
 def _phi_squared_entries(entries, K, C_W, C_b, gamma, out):
     for block in prange((entries + 2047) // 2048):
-        for j in range(2048 * block, _smaller(2048 * block + 2048, entries)):
+        for j in range(2048 * block, min(2048 * block + 2048, entries)):
             out[j] = _phi_squared_entry(K[j], C_W, C_b, gamma)
 
 
 @intrinsic
 def _precision(typing, x):
     """From 1 to the next number of the type of x."""
-
-    def code(context, builder, signature, arguments):
-        return ir.Constant(ir.DoubleType(), 2.0**-23 if signature.args[0] == types.float32 else 2.0**-52)
-
-    return types.float64(x), code
+    unit = ir.Constant(ir.DoubleType(), 2.0**-23 if x == types.float32 else 2.0**-52)
+    return types.float64(x), lambda context, builder, signature, arguments: unit
 
 
 @intrinsic
 def _fma(typing, a, b, c):
     """a*b + c with one rounding."""
-
-    def code(context, builder, signature, arguments):
-        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(arguments, signature.args)]
-        return builder.fma(*numbers)
-
-    return types.float64(a, b, c), code
+    kind = types.float64(types.float64, types.float64, types.float64)
+    return kind, lambda context, builder, signature, arguments: builder.fma(*arguments)
 
 
 def evaluated(entries, matrix, inputs, parameters, out):
     """The values of a function of the broadcast shape: in float32 where all inputs are, else in float64."""
-    given = [np.asarray(a) for a in inputs]
-    kind = np.dtype(np.float32 if all(a.dtype == np.float32 for a in given) else np.float64)
+    arrays = [np.asarray(a) for a in inputs]
+    kind = np.dtype(np.float32 if all(a.dtype == np.float32 for a in arrays) else np.float64)
     if matrix is not None:
-        given[2] = np.asarray(_covariances(given[0], given[1], given[2], kind))
-    given = [_real(a, kind) for a in given]
+        arrays[2] = np.asarray(_covariances(arrays[0], arrays[1], arrays[2], kind))
+    arrays = [_real(a, kind) for a in arrays]
     numbers = [_real(p) for p in parameters]
-    shape = np.broadcast_shapes(*(a.shape for a in (*given, *numbers)), *(() if out is None else (out.shape,)))
+    shape = np.broadcast_shapes(*(a.shape for a in (*arrays, *numbers)), *(() if out is None else (out.shape,)))
     if out is not None and out.shape != shape:
         raise ValueError(f"out has shape {out.shape}, but the arguments broadcast to {shape}")
     if out is not None and not out.flags.writeable:
         raise ValueError("out is read-only")
-    target = np.empty(shape, dtype=kind) if out is None or not _is_apart(out, given) else out
-    shaped = [a.reshape((1,) * (target.ndim - a.ndim) + a.shape) for a in given]
+    is_plain = out is not None and out.dtype == kind and out.flags.c_contiguous
+    is_shared = out is not None and any(np.may_share_memory(a, out) for a in arrays)  # it would change what is read
+    target = np.empty(shape, dtype=kind) if out is None or is_shared or not is_plain else out
+    shaped = [a.reshape((1,) * (target.ndim - a.ndim) + a.shape) for a in arrays]
     if target.size == 0:
         pass
     elif any(p.size != 1 for p in numbers):
         _by_parameters(entries, shaped, numbers, target)
     elif matrix is not None and target.ndim >= 2 and shaped[0].shape[-1] == 1 and shaped[1].shape[-2] == 1:
         *batch, rows, columns = shape
-        for place in np.ndindex(*batch):
-            K1, K2, *others = [np.broadcast_to(a, (*batch, *a.shape[-2:]))[place] for a in shaped]
+        for index in np.ndindex(*batch):
+            K1, K2, *others = [np.broadcast_to(a, (*batch, *a.shape[-2:]))[index] for a in shaped]
             steps = [x for a in others for x in (_flat(a, (rows, columns)), columns)]
-            ends = [*steps, *(p.item() for p in numbers), target[place].reshape(-1), columns]
+            ends = [*steps, *(p.item() for p in numbers), target[index].reshape(-1), columns]
             matrix(rows, columns, _flat(K1, (rows, 1)), _flat(K2, (1, columns)), *ends)
     else:
         entries(target.size, *(_flat(a, shape) for a in shaped), *(p.item() for p in numbers), target.reshape(-1))
@@ -474,26 +456,21 @@ def evaluated(entries, matrix, inputs, parameters, out):
     return out
 
 
-def _is_apart(out, given):
-    """Whether results can be written there while arguments are read."""
-    plain = out.dtype == given[0].dtype and out.flags.c_contiguous
-    return plain and not any(np.may_share_memory(a, out) for a in given)
-
-
 def _flat(a, shape):
-    """The numbers of an array that is broadcast, one behind the other in memory."""
-    return np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1)
+    """The numbers of an array that is broadcast, one behind the other in memory; a view that is only read."""
+    flat = np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1)
+    return np.broadcast_to(flat, flat.shape)
 
 
 def _by_parameters(entries, inputs, parameters, target):
     """Entries with the same parameters at a time."""
     flat = [_flat(a, target.shape) for a in inputs]
-    columns, place = np.unique(np.stack([_flat(p, target.shape) for p in parameters]), axis=1, return_inverse=True)
+    columns, which = np.unique(np.stack([_flat(p, target.shape) for p in parameters]), axis=1, return_inverse=True)
     values = target.reshape(-1)
     for number, column in enumerate(columns.T):
-        chosen = np.flatnonzero(place.reshape(-1) == number)
+        chosen = np.flatnonzero(which.reshape(-1) == number)
         part = np.empty(chosen.size, dtype=target.dtype)
-        entries(chosen.size, *(a[chosen] for a in flat), *column.tolist(), part)
+        entries(chosen.size, *(_flat(a[chosen], chosen.shape) for a in flat), *column.tolist(), part)
         values[chosen] = part
 
 

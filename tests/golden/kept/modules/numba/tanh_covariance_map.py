@@ -29,7 +29,6 @@ _whole = njit(error_model="numpy", nogil=True, cache=_KEPT)
 _loop = njit(error_model="numpy", nogil=True, parallel=True, cache=_KEPT)
 
 
-
 def covariance_map(K1, K2, C, C_W, C_b, *, out=None):
     """Covariance of the next layer, two inputs.
 
@@ -65,41 +64,10 @@ def covariance_map(K1, K2, C, C_W, C_b, *, out=None):
     return evaluated(_covariance_map_entries, _covariance_map_matrix, (K1, K2, C), (C_W, C_b), out)
 
 
-@_loop
-def _covariance_map_pairs(entries, kernels, p, choice, C, C_W, C_b, out):
-    """Pairs of inputs, 64 of either side at a time."""
-    nodes = int(choice[0])
-    terms = int(choice[1])
-    share = _numbers_of_block(terms)
-    for block in prange((entries + 2047) // 2048):
-        work = np.empty(65 * terms + 2 * share)
-        ones = work[65 * terms:]
-        twos = ones[share:]
-        sum0 = np.empty(64)
-        for at in range(2048 * block, _smaller(2048 * block + 2048, entries), 64):
-            width = _smaller(64, entries - at)
-            K1 = kernels[at:at + width]
-            K2 = kernels[entries + at:entries + at + width]
-            lost = 0
-            for k in range(1):
-                lost += _expand_block(0 + k, p, at, entries, kernels, nodes, terms, choice[2 + k], ones[k * share:])
-                lost += _expand_block(0 + k, p, at, entries, kernels[entries:], nodes, terms, choice[2 + k], twos[k * share:])
-            _sums_of_block(1, 0, 1, p, terms, ones, 0, twos, width, K1, K2, C[at:], work, sum0)
-            for j in range(width if lost == 0 else 0):
-                k1 = K1[j]
-                k2 = K2[j]
-                first0 = sqrt(k1)
-                second0 = sqrt(k2)
-                out[at + j] = _covariance_map_pair(k1, first0, k2, second0, C[at + j], sum0[j], C_W, C_b)
-
-
-def _covariance_map_rows(rows, columns, K1, step_K1, K2, C, step_C, C_W, C_b, out, step):
-    """The matrix of rows whose kernels are so many numbers apart."""
-    _without_values(rows, columns, out, step)
+def _covariance_map_rows(paired, rows, columns, K1, step_K1, K2, C, step_C, C_W, C_b, out, step):
+    """The matrix of rows whose kernels are so many numbers apart; or pairs, which have no steps, of as many of both."""
     p = np.empty(3)
     choice = np.empty(3)
-    p[0] = C_W
-    p[1] = C_b
     second = (rows + 63) // 64 * 64
     kernels = np.empty(second + columns + 63)
     _kernels_of(rows, K1, step_K1, 0.0, kernels)
@@ -107,149 +75,122 @@ def _covariance_map_rows(rows, columns, K1, step_K1, K2, C, step_C, C_W, C_b, ou
     column = 0 if rows == columns and _are_same(rows, kernels, kernels[second:]) == 1 else second
     if _choose(0, 1, p, column + columns, kernels, choice) == 0:
         terms = int(choice[1])
-        expansions = np.empty((column + columns + 63) // 64 * _numbers_of_block(terms))
-        if _expand(0, 1, p, column + columns, kernels, choice, expansions) == 0:
-            _covariance_map_tiles(rows, columns, kernels, column, p, terms, expansions, C, step_C, C_W, C_b, out, step)
-
-
-@_whole
-def _are_same(count, K1, K2):
-    """1 for equal kernels, what is not a number at equal indices included; else 0."""
-    different = 0
-    for i in range(count):
-        different += 0 if K1[i] == K2[i] or (K1[i] != K1[i] and K2[i] != K2[i]) else 1
-    return 1 if different == 0 else 0
+        held = min(1024, columns) if paired == 1 else column + columns
+        expansions = np.empty((1 + paired) * ((held + 63) // 64 * (65 * terms + 192)))
+        for start in range(0, columns if paired == 1 else 1, 1024):
+            width = min(held, columns - start) if paired == 1 else held
+            share = (width + 63) // 64 * (65 * terms + 192)
+            others = share if paired == 1 else (column + 63) // 64 * (65 * terms + 192)
+            lost = _expand(0, 1, p, width, kernels[start:], choice, expansions)
+            missing = _expand(0, 1, p, paired * width, kernels[column + start:], choice, expansions[others:])
+            if lost + missing == 0:
+                _covariance_map_tiles(paired, width if paired == 1 else rows, width if paired == 1 else columns, kernels[start:], kernels[column + start:], p, terms, expansions, expansions[others:], C[start:], step_C, C_W, C_b, out[start:], step)
 
 
 @_loop
-def _covariance_map_tiles(rows, columns, kernels, column, p, terms, expansions, C, step_C, C_W, C_b, out, step):
-    """A matrix from the expansions of its inputs, of which those of columns begin at ``column``."""
-    size = _numbers_of_block(terms)
-    for block in prange((rows + 31) // 32):
-        second0 = np.empty(256)
-        sum0 = np.empty(256)
-        work = np.empty(4096)
-        for left in range(0, columns, 256):
-            width = _smaller(256, columns - left)
-            k2 = kernels[column + left:column + left + width]
-            for j in range(width):
+def _covariance_map_tiles(paired, rows, columns, firsts, seconds, p, terms, ones, twos, C, step_C, C_W, C_b, out, step):
+    """A matrix, or pairs of inputs, from the kernels and the expansions of inputs."""
+    size = 65 * terms + 192
+    for block in prange((rows + 63) // 64):
+        sum0 = np.empty(64)
+        first0 = np.empty(64)
+        second0 = np.empty(64)
+        work = np.empty(terms + 64 * paired * terms)
+        k1 = firsts[64 * block:]
+        one = ones[size * block:]
+        for j in range(64):
+            first0[j] = sqrt(k1[j])
+        for left in range(64 * block * paired, min(64 * block + 64, columns) if paired == 1 else columns, 64):
+            width = min(64, columns - left)
+            k2 = seconds[left:]
+            two = twos[left // 64 * size:]
+            for j in range(64):
                 second0[j] = sqrt(k2[j])
-            for i in range(32 * block, _smaller(32 * block + 32, rows)):
-                k1 = kernels[i]
-                first0 = sqrt(k1)
-                row_C = C[i * step_C + left:i * step_C + left + width]
-                one = expansions[i // 64 * size:]
-                for at in range(0, width, 64):
-                    two = expansions[(column + left + at) // 64 * size:]
-                    _sums_of_block(0, 0, 1, p, terms, one, i % 64, two, _smaller(64, width - at), kernels[i:], k2[at:], row_C[at:], work, sum0[at:])
-                for j in range(width):
-                    out[i * step + left + j] = _covariance_map_pair(k1, first0, k2[j], second0[j], row_C[j], sum0[j], C_W, C_b)
+            for i in range(1 if paired == 1 else min(64, rows - 64 * block)):
+                row = 64 * block + i
+                row_C = C[row * step_C + left:]
+                _sums_of_block(paired, 0, 1, p, terms, one, i, two, width, k1[i:], k2, row_C, work, sum0)
+                if paired == 1:
+                    for j in range(width):
+                        out[left + j] = _covariance_map_pair(k1[j], first0[j], k2[j], second0[j], row_C[j], sum0[j], C_W, C_b)
+                else:
+                    for j in range(width):
+                        out[row * step + left + j] = _covariance_map_pair(k1[i], first0[i], k2[j], second0[j], row_C[j], sum0[j], C_W, C_b)
 
 
 @_scalar
 def _covariance_map_pair(K1, first0, K2, second0, C, sum0, C_W, C_b):
-    return _possible(first0, second0, C, C_b + C_W * sum0)
+    return C_b + C_W * sum0 if fabs(C) <= (1.0 + 64.0 * _precision(C)) * first0 * second0 else nan
 
 
-@_scalar
-def _possible(root1, root2, C, value):
-    """A value; none where a covariance exceeds sqrt(K1*K2) by more than 64 ulp, as rounding does not."""
-    return value if fabs(C) <= (1.0 + 64.0 * _precision(C)) * root1 * root2 else nan
-
-
-@_scalar
-def _sums_of_block(step, number, equal, p, terms, one, i, two, width, K1, K2, C, work, out):
+@_plain
+def _sums_of_block(paired, number, equal, p, terms, one, i, two, width, K1, K2, C, work, out):
     """The averages of up to 64 pairs of inputs."""
     rho = np.empty(64)
+    square = np.empty(64)
+    even = np.empty(64)
     groups = terms // 8
-    left1 = one[64 * terms + i:]
-    left2 = two[64 * terms:]
+    rests1 = one[64 * terms + i:]
+    rests2 = two[64 * terms:]
     tails1 = one[64 * terms + 192:]
     tails2 = two[64 * terms + 192:]
-    for j in range(width):
-        covariance = C[j]
-        rho[j] = _correlated(covariance, left1[64 + step * j], left2[64 + j])
-    for j in range(width, 64):
+    for j in range(64):
         rho[j] = 0.0
+    if paired == 1:
+        for j in range(width):
+            rho[j] = C[j] * rests1[64 + j] * rests2[64 + j]
+    else:
+        for j in range(width):
+            rho[j] = C[j] * rests1[64] * rests2[64 + j]
+    for j in range(64):
+        below = 1.0 if rho[j] > 1.0 else rho[j]
+        rho[j] = -1.0 if below < -1.0 else below
+        square[j] = rho[j] * rho[j]
     logarithm = _largest_logarithm(rho)
     evens = _needed(groups, logarithm, tails1, tails2)
     odds = _needed(groups, logarithm, tails1[groups + 1:], tails2[groups + 1:])
     used = 8 * (evens if evens > odds else odds)
-    if step == 0:
-        for n in range(used):
-            work[n] = one[64 * n + i]
-        _summed(evens, odds, work, two, rho, out)
-    else:
-        both = work[terms:65 * terms]
-        for n in range(used):
-            work[n] = 1.0
-        for k in range(64 * used):
-            both[k] = one[k] * two[k]
-        _summed(evens, odds, work, both, rho, out)
-    if terms * logarithm + 0.5 * (tails1[groups] + tails2[groups]) > -28.324:
-        for j in range(64):
-            out[j] = _certain_sum(terms, left1[step * j], left2[j], rho[j], out[j])
-    for j in range(64 if equal == 1 else 0):
-        out[j] = _alike(rho[j], left1[64 + step * j], left2[64 + j], left1[128 + step * j], out[j])
-
-
-@_scalar
-def _certain_sum(terms, rest1, rest2, rho, total):
-    """A sum; no number where all terms leave more than 5e-13, from what they leave of each input."""
-    size = fabs(rho)
-    left = terms * log(size if size > 1e-300 else 1e-300) + 0.5 * (rest1 + rest2)
-    return nan if left > -28.324 else total
-
-
-@_scalar
-def _alike(rho, inverse1, inverse2, size, total):
-    """The average of the square of a function for equal inputs, whose sum may lack terms; that sum else."""
-    near = size if rho > 0.999999999999999 else total
-    return near if inverse1 == inverse2 else total
-
-
-@_plain
-def _summed(evens, odds, first, second, rho, out):
-    """The sums of 64 pairs."""
-    square = np.empty(64)
-    even = np.empty(64)
-    for j in range(64):
-        square[j] = rho[j] * rho[j]
-        even[j] = 0.0
-        out[j] = 0.0
-    for n in range(8 * evens - 2, 0, -8):
-        _horner(n, first, second, square, even)
-    for n in range(8 * odds - 1, 0, -8):
-        _horner(n, first, second, square, out)
+    both = work[terms:]
+    for n in range(used):
+        work[n] = 1.0 if paired == 1 else one[64 * n + i]
+    for k in range(64 * used if paired == 1 else 0):
+        both[k] = one[k] * two[k]
+    second = both if paired == 1 else two
+    _horner(8 * evens - 2, work, second, square, even)
+    _horner(8 * odds - 1, work, second, square, out)
     for j in range(64):
         out[j] = _fma(out[j], rho[j], even[j])
+    if terms * logarithm + 0.5 * (tails1[groups] + tails2[groups]) > -28.324:
+        for j in range(64):
+            size = fabs(rho[j])
+            left = terms * log(size if size > 1e-300 else 1e-300) + 0.5 * (rests1[paired * j] + rests2[j])
+            out[j] = nan if left > -28.324 else out[j]
+    if equal == 1 and logarithm >= log(0.999999999999999):
+        for j in range(64):
+            same = 1.0 if rests1[64 + paired * j] == rests2[64 + j] else 0.0
+            out[j] = rests1[128 + paired * j] if same == 1.0 and rho[j] > 0.999999999999999 else out[j]
 
 
 @_plain
-def _horner(n, first, second, square, out):
-    """Terms n, n - 2, n - 4 and n - 6 of a parity, in Horner's order."""
-    a0 = first[n]
-    a1 = first[n - 2]
-    a2 = first[n - 4]
-    a3 = first[n - 6]
-    b0 = second[64 * n:64 * n + 64]
-    b1 = second[64 * n - 128:64 * n - 64]
-    b2 = second[64 * n - 256:64 * n - 192]
-    b3 = second[64 * n - 384:64 * n - 320]
+def _horner(begin, first, second, square, out):
+    """The sums of the terms of a parity for 64 pairs, over powers of the squared correlation."""
     for j in range(64):
-        s = square[j]
-        v = _fma(out[j], s, a0 * b0[j])
-        v = _fma(v, s, a1 * b1[j])
-        v = _fma(v, s, a2 * b2[j])
-        out[j] = _fma(v, s, a3 * b3[j])
-
-
-@_scalar
-def _correlated(c, inverse1, inverse2):
-    """A correlation from a covariance and the inverse roots of kernels, from -1 to 1."""
-    ratio = c * inverse1 * inverse2
-    ratio = 1.0 if ratio > 1.0 else ratio
-    return -1.0 if ratio < -1.0 else ratio
+        out[j] = 0.0
+    for n in range(begin, 0, -8):
+        a0 = first[n]
+        a1 = first[n - 2]
+        a2 = first[n - 4]
+        a3 = first[n - 6]
+        b0 = second[64 * n:64 * n + 64]
+        b1 = second[64 * n - 128:64 * n - 64]
+        b2 = second[64 * n - 256:64 * n - 192]
+        b3 = second[64 * n - 384:64 * n - 320]
+        for j in range(64):
+            s = square[j]
+            v = _fma(out[j], s, a0 * b0[j])
+            v = _fma(v, s, a1 * b1[j])
+            v = _fma(v, s, a2 * b2[j])
+            out[j] = _fma(v, s, a3 * b3[j])
 
 
 @_scalar
@@ -277,10 +218,13 @@ def _largest_logarithm(rho):
     return log(total)
 
 
-@_scalar
-def _smaller(a, b):
-    """The smaller of two whole numbers."""
-    return a if a < b else b
+@_whole
+def _are_same(count, K1, K2):
+    """1 for equal kernels, what is not a number at equal indices included; else 0."""
+    different = 0
+    for i in range(count):
+        different += 0 if K1[i] == K2[i] or (K1[i] != K1[i] and K2[i] != K2[i]) else 1
+    return 1 if different == 0 else 0
 
 
 @_loop
@@ -289,52 +233,115 @@ def _expand(begin, number, p, count, K, choice, out):
     failed = 0
     nodes = int(choice[0])
     terms = int(choice[1])
-    numbers = (count + 63) // 64 * _numbers_of_block(terms)
-    size = _numbers_of_block(terms)
+    size = 65 * terms + 192
     blocks = (count + 63) // 64
     for part in prange(number * blocks):
         k = part // blocks
-        b = part % blocks
-        failed += _expand_block(begin + k, p, 64 * b, count, K, nodes, terms, choice[2 + k], out[numbers * k + size * b:])
+        at = 64 * (part % blocks)
+        roots = np.empty(64)
+        for j in range(64):
+            root = sqrt(K[at + j]) if at + j < count else 0.0
+            roots[j] = root if root <= choice[2 + k] else nan
+        failed += _expand_block(begin + k, nodes, terms, roots, p, out[size * part:])
+    return failed
+
+
+@_whole
+def _choose(begin, number, p, count, K, choice):
+    """How many nodes and terms all functions take, and up to which root of a variance they have numbers."""
+    failed = 0
+    nodes = int(64.0)
+    terms = int(32.0)
+    roots = np.empty(65)
+    change = np.empty(64)
+    choice[0] = 8.0
+    choice[1] = 8.0
+    for k in range(number):
+        choice[2 + k] = 0.0
+        for i in range(count):
+            root = sqrt(K[i])
+            choice[2 + k] = root if root > choice[2 + k] and root < inf else choice[2 + k]
+    for k in range(2 * number if number > 1 else 1):
+        seeking = 1.0
+        while seeking == 1.0 and failed == 0:
+            root = choice[2 + k % number]
+            for j in range(65):
+                roots[j] = root
+                root = 0.5 * root
+            size = 65 * terms + 192
+            work = np.empty(2 * size)
+            coarse = work[0:size]
+            fine = work[size:2 * size]
+            failed += _expand_block(begin + k % number, nodes // 2, terms, roots, p, coarse)
+            failed += _expand_block(begin + k % number, nodes, terms, roots, p, fine)
+            _changes(terms, coarse, fine, change)
+            settled = 64
+            for j in range(63, -1, -1):
+                settled = j if change[j] <= (1e-08 if nodes < 8192.0 else 1e-06) else settled
+            if settled > 0 and nodes < 8192.0:
+                nodes = 2 * nodes
+            elif settled > 0:
+                seeking = 1.0 if roots[settled] > 1e-100 else 0.0
+                choice[2 + k % number] = roots[settled] if roots[settled] > 1e-100 else -1.0
+            elif fine[64 * terms] > -33.152 and terms < 4096.0:
+                terms = 2 * terms
+            else:
+                square = fine[64 * terms + 128]
+                left = 1e-15 * square
+                enough = terms
+                for n in range(terms - 1, 7, -1):
+                    left += fine[64 * n] * fine[64 * n]
+                    enough = n if n % 8 == 0 and left <= 4e-15 * square else enough
+                least = 1.0 * (nodes // 2 if change[0] <= 4e-15 else nodes)
+                choice[0] = least if least > choice[0] else choice[0]
+                choice[1] = enough if enough > choice[1] else choice[1]
+                seeking = 0.0
     return failed
 
 
 @_plain
-def _expand_block(number, p, begin, count, K, nodes, terms, limit, out):
-    """The part of an expansion for the block of inputs that begins there; 1 if memory lacks."""
+def _changes(terms, coarse, fine, out):
+    """How much coefficients and <f**2> of the inputs of a block change with the nodes, of the root of <f**2> and of it."""
+    for j in range(64):
+        out[j] = 0.0
+    for n in range(terms):
+        for j in range(64):
+            apart = fabs(coarse[64 * n + j] - fine[64 * n + j])
+            out[j] = out[j] if apart <= out[j] else apart
+    for j in range(64):
+        square = fine[64 * terms + 128 + j]
+        root = sqrt(square) if square > 1e-300 else 1.0
+        apart = fabs(coarse[64 * terms + 128 + j] - square) / root
+        out[j] = (out[j] if apart <= out[j] else apart) / root
+
+
+@_plain
+def _expand_block(number, nodes, terms, roots, p, out):
+    """The expansion of a function for the inputs of a block; 1 if memory lacks, else 0."""
     failed = 0
+    step = 13.0 / nodes
     work = np.empty(134 * nodes)
-    roots = np.empty(64)
     even = work[0:64 * nodes]
     odd = work[64 * nodes:128 * nodes]
-    table = work[128 * nodes:134 * nodes]
-    behind = 64 * terms
+    table = work[128 * nodes:]
+    inverses = out[64 * terms + 64:64 * terms + 128]
+    squares = out[64 * terms + 128:64 * terms + 192]
+    _factor_block(number, nodes, step, roots, p, even, odd)
     for j in range(64):
-        root = sqrt(K[begin + j]) if begin + j < count else 0.0
-        roots[j] = root if root <= limit else nan
-        out[behind + 64 + j] = 0.0 if roots[j] == 0.0 else 1.0 / roots[j]
-    _factor_block(number, nodes, 13.0 / nodes, roots, p, even, odd)
+        inverses[j] = 0.0 if roots[j] == 0.0 else 1.0 / roots[j]
+        squares[j] = 0.0
     for n in range(0, terms, 4):
-        _polynomials(n, nodes, 13.0 / nodes, table)
+        _polynomials(n, nodes, step, table)
         _products(nodes, table[2 * nodes:], even, out[64 * n:])
         _products(nodes, table[3 * nodes:], odd, out[64 * n + 64:])
-        if n == 0:
-            _squares(nodes, table[2 * nodes:], even, odd, out[behind + 128:])
-    _remainders(terms, out, out[behind + 128:behind + 192], out[behind + 192:], out[behind:behind + 64])
+        for q in range(nodes if n == 0 else 0):
+            weight = 0.5 * table[2 * nodes + q]
+            above = even[64 * q:64 * q + 64]
+            below = odd[64 * q:64 * q + 64]
+            for j in range(64):
+                squares[j] = _fma(weight, above[j] * above[j] + below[j] * below[j], squares[j])
+    _remainders(terms, out, squares, out[64 * terms + 192:], out[64 * terms:64 * terms + 64])
     return failed
-
-
-@_plain
-def _squares(nodes, weights, even, odd, total):
-    """<f**2> of the inputs of a block, from the values of ``products`` of both parities."""
-    for j in range(64):
-        total[j] = 0.0
-    for q in range(nodes):
-        weight = 0.5 * weights[q]
-        above = even[64 * q:64 * q + 64]
-        below = odd[64 * q:64 * q + 64]
-        for j in range(64):
-            total[j] = _fma(weight, above[j] * above[j] + below[j] * below[j], total[j])
 
 
 @_plain
@@ -345,21 +352,19 @@ def _products(nodes, table, values, coefficients):
     for j in range(64):
         one[j] = 0.0
         two[j] = 0.0
-    low = table[0:nodes]
-    high = table[2 * nodes:3 * nodes]
     for q in range(0, nodes, 4):
         v0 = values[64 * q:64 * q + 64]
         v1 = values[64 * q + 64:64 * q + 128]
         v2 = values[64 * q + 128:64 * q + 192]
         v3 = values[64 * q + 192:64 * q + 256]
-        a0 = low[q]
-        a1 = low[q + 1]
-        a2 = low[q + 2]
-        a3 = low[q + 3]
-        b0 = high[q]
-        b1 = high[q + 1]
-        b2 = high[q + 2]
-        b3 = high[q + 3]
+        a0 = table[q]
+        a1 = table[q + 1]
+        a2 = table[q + 2]
+        a3 = table[q + 3]
+        b0 = table[2 * nodes + q]
+        b1 = table[2 * nodes + q + 1]
+        b2 = table[2 * nodes + q + 2]
+        b3 = table[2 * nodes + q + 3]
         for j in range(64):
             one[j] = _fma(a3, v3[j], _fma(a2, v2[j], _fma(a1, v1[j], _fma(a0, v0[j], one[j]))))
             two[j] = _fma(b3, v3[j], _fma(b2, v2[j], _fma(b1, v1[j], _fma(b0, v0[j], two[j]))))
@@ -387,168 +392,6 @@ def _polynomials(begin, nodes, step, table):
                 row[q] = (step * q * here[q] - down * before[q]) * up
 
 
-@_plain
-def _remainders(terms, coefficients, sizes, tails, rests):
-    """What the squares of coefficients leave of <f**2>, for the inputs of a block."""
-    left = np.empty(64)
-    other = np.empty(64)
-    for j in range(64):
-        left[j] = sizes[j]
-    for n in range(terms):
-        row = coefficients[64 * n:64 * n + 64]
-        for j in range(64):
-            left[j] = left[j] - row[j] * row[j]
-    for j in range(64):
-        left[j] = 1e-15 * sizes[j] if left[j] < 1e-15 * sizes[j] else left[j]
-        other[j] = left[j]
-        rests[j] = log((left[j] if left[j] > 1e-300 else 1e-300) / (sizes[j] if sizes[j] > 1e-300 else 1e-300))
-    groups = terms // 8
-    tails[groups] = _largest_share(left, sizes)
-    tails[2 * groups + 1] = tails[groups]
-    for k in range(groups - 1, -1, -1):
-        for m in range(8 * k, 8 * k + 8, 2):
-            first = coefficients[64 * m:64 * m + 64]
-            second = coefficients[64 * m + 64:64 * m + 128]
-            for j in range(64):
-                left[j] = _fma(first[j], first[j], left[j])
-                other[j] = _fma(second[j], second[j], other[j])
-        tails[k] = _largest_share(left, sizes)
-        tails[groups + 1 + k] = _largest_share(other, sizes)
-
-
-@_scalar
-def _largest_share(part, total):
-    """The logarithm of the largest share; what is not a number does not count."""
-    largest = 1e-300
-    for j in range(64):
-        ratio = part[j] / (total[j] if total[j] > 1e-300 else 1e-300)
-        largest = ratio if ratio > largest else largest
-    return log(largest)
-
-
-@_whole
-def _numbers_of_block(terms):
-    """How many numbers the part of a block takes, with room for its tails."""
-    return 64 * terms + 192 + (terms // 4 + 65) // 64 * 64
-
-
-@_whole
-def _choose(begin, number, p, count, K, choice):
-    """How many nodes and terms all functions take, and up to which root of a kernel they have numbers."""
-    failed = 0
-    work = np.empty(2170944)
-    one = np.empty(4)
-    choice[0] = 64.0
-    choice[1] = 32.0
-    for k in range(number):
-        choice[2 + k] = 0.0
-        for i in range(count):
-            root = sqrt(K[i])
-            choice[2 + k] = root if root > choice[2 + k] and root < inf else choice[2 + k]
-    for k in range(2 * number if number > 1 else 1):
-        one[0] = choice[0]
-        one[1] = choice[1]
-        choice[2 + k % number] = _tried(begin + k % number, choice[2 + k % number], p, one, work)
-        choice[0] = one[0] if one[0] > choice[0] else choice[0]
-        choice[1] = one[1] if k == 0 or one[1] > choice[1] else choice[1]
-    return failed
-
-
-@_plain
-def _tried(number, largest, p, choice, work):
-    """How many nodes and terms the input with the largest root of a kernel takes; a smaller root where there are none."""
-    even = work[0:1048576]
-    odd = work[1048576:2097152]
-    probe = work[2097152:2162688]
-    one = work[2162688:2166784]
-    two = work[2166784:2170880]
-    roots = work[2170880:2170944]
-    begin = choice[1]
-    root = largest
-    choice[2] = 0.0
-    choice[3] = 1e-15
-    while choice[2] != 1.0:
-        for j in range(64):
-            roots[j] = root
-        nodes = int(choice[0])
-        terms = int(choice[1])
-        _factor_block(number, 2 * nodes, 0.5 * 13.0 / nodes, roots, p, even, odd)
-        total = _probed(terms, nodes, 2 * nodes, even, odd, probe, one)
-        finer = _probed(terms, 2 * nodes, 2 * nodes, even, odd, probe, two)
-        _judge(total, finer, one, two, choice)
-        if choice[2] == 2.0:
-            choice[1] = begin
-            choice[2] = 0.0 if root > 1e-100 else 1.0
-            choice[3] = 1e-15
-            root = 0.5 * root if root > 1e-100 else -1.0
-    return root
-
-
-@_plain
-def _judge(total, finer, one, two, choice):
-    """More nodes where their number changes coefficients, more terms where they leave too much, or an end."""
-    terms = int(choice[1])
-    apart = 0.0
-    rest = finer
-    for n in range(terms):
-        change = fabs(one[n] - two[n])
-        apart = apart if change <= apart else change
-        rest -= two[n] * two[n]
-    if apart <= choice[3] * sqrt(finer) and fabs(total - finer) <= choice[3] * finer:
-        if rest <= 4e-15 * finer:
-            rest = finer
-            enough = 0
-            while enough < terms and (rest > 4e-15 * finer or enough % 8 != 0):
-                rest -= two[enough] * two[enough]
-                enough += 1
-            choice[1] = 8.0 if enough < 8 else enough
-            choice[2] = 1.0
-        elif 2 * terms > 4096.0:
-            choice[2] = 1.0
-        else:
-            choice[1] = 2.0 * terms
-    elif choice[0] >= 8192.0:
-        noise = fabs(total - finer) / sqrt(finer) if finer > 0.0 else 0.0
-        noise = 32.0 * (apart if apart > noise else noise)
-        if choice[3] == 1e-15 and noise <= 32.0 * 1e-06 * sqrt(finer):
-            choice[0] = 64.0
-            choice[3] = noise / sqrt(finer)
-        else:
-            choice[2] = 2.0
-    else:
-        choice[0] = 2.0 * choice[0]
-
-
-@_plain
-def _probed(terms, nodes, among, even, odd, work, coefficients):
-    """<f**2> and the coefficients of the first input of a block."""
-    step = 13.0 / nodes
-    apart = 64 * (among // nodes)
-    here = work[0:nodes]
-    before = work[nodes:2 * nodes]
-    above = work[2 * nodes:3 * nodes]
-    below = work[3 * nodes:4 * nodes]
-    for q in range(nodes):
-        x = step * q
-        here[q] = step * 0.3989422804014327 * _exp(-0.5 * x * x)
-        above[q] = even[apart * q]
-        below[q] = odd[apart * q]
-        before[q] = 0.5 * (above[q] * above[q] + below[q] * below[q])
-    here[0] = 0.5 * here[0]
-    total = _compensated(nodes, here, before)
-    for q in range(nodes):
-        before[q] = 0.0
-    for n in range(terms):
-        up = 1.0 / sqrt(n + 1.0)
-        down = sqrt(n)
-        coefficients[n] = _compensated(nodes, here, work[(2 + n % 2) * nodes:])
-        for q in range(nodes):
-            following = (step * q * here[q] - down * before[q]) * up
-            before[q] = here[q]
-            here[q] = following
-    return total
-
-
 @_scalar
 def _exp(u):
     """The exponential; 0 where that is not a normal float."""
@@ -557,24 +400,34 @@ def _exp(u):
     return 0.0 if u < -707.0 else value
 
 
-@_scalar
-def _compensated(nodes, weights, values):
-    """The sum of products that keeps what rounding loses, in eight sums that processors do side by side."""
-    sums = np.empty(8)
-    lost = np.empty(8)
-    for k in range(8):
-        sums[k] = 0.0
-        lost[k] = 0.0
-    for q in range(0, nodes, 8):
-        for k in range(8):
-            part = _fma(weights[q + k], values[q + k], -lost[k])
-            more = sums[k] + part
-            lost[k] = more - sums[k] - part
-            sums[k] = more
-    total = 0.0
-    for k in range(8):
-        total += sums[k]
-    return total
+@_plain
+def _remainders(terms, coefficients, sizes, tails, rests):
+    """What the squares of coefficients leave of <f**2>, for the inputs of a block."""
+    left = np.empty(64)
+    total = np.empty(64)
+    groups = terms // 8
+    for j in range(64):
+        left[j] = sizes[j]
+    for n in range(terms):
+        row = coefficients[64 * n:64 * n + 64]
+        for j in range(64):
+            left[j] = left[j] - row[j] * row[j]
+    for j in range(64):
+        left[j] = 1e-15 * sizes[j] if left[j] < 1e-15 * sizes[j] else left[j]
+        rests[j] = log((left[j] if left[j] > 1e-300 else 1e-300) / (sizes[j] if sizes[j] > 1e-300 else 1e-300))
+    for parity in range(2):
+        for j in range(64):
+            total[j] = left[j]
+        for k in range(groups, -1, -1):
+            largest = 1e-300
+            for j in range(64):
+                share = total[j] / (sizes[j] if sizes[j] > 1e-300 else 1e-300)
+                largest = share if share > largest else largest
+            tails[parity * (groups + 1) + k] = log(largest)
+            for n in range(8 * k - 8 + parity, 8 * k if k > 0 else -8, 2):
+                term = coefficients[64 * n:64 * n + 64]
+                for j in range(64):
+                    total[j] = _fma(term[j], term[j], total[j])
 
 
 @_plain
@@ -635,14 +488,6 @@ def _kernels_of(count, K, step, least, out):
 
 
 @_whole
-def _without_values(rows, columns, out, step):
-    """A matrix of nan, which stays where memory lacks."""
-    for i in range(rows):
-        for j in range(columns):
-            out[step * i + j] = nan
-
-
-@_whole
 def _columns_of_pairs(entries, K1, K2):
     """The number of columns, if pairs are those of a matrix row by row; 1 if they are not."""
     columns = 1
@@ -655,45 +500,29 @@ def _columns_of_pairs(entries, K1, K2):
 
 
 def _covariance_map_matrix(rows, columns, K1, K2, C, step_C, C_W, C_b, out, step):
-    _covariance_map_rows(rows, columns, K1, 1, K2, C, step_C, C_W, C_b, out, step)
+    _covariance_map_rows(0, rows, columns, K1, 1, K2, C, step_C, C_W, C_b, out, step)
 
 
 def _covariance_map_entries(entries, K1, K2, C, C_W, C_b, out):
     columns = _columns_of_pairs(entries, K1, K2)
     if columns > 63:
-        _covariance_map_rows(entries // columns, columns, K1, columns, K2, C, columns, C_W, C_b, out, columns)
+        _covariance_map_rows(0, entries // columns, columns, K1, columns, K2, C, columns, C_W, C_b, out, columns)
     else:
-        _without_values(1, entries, out, entries)
-        p = np.empty(3)
-        choice = np.empty(3)
-        p[0] = C_W
-        p[1] = C_b
-        kernels = np.empty(2 * entries + 63)
-        _kernels_of(entries, K1, 1, 0.0, kernels)
-        _kernels_of(entries, K2, 1, 0.0, kernels[entries:])
-        if _choose(0, 1, p, 2 * entries, kernels, choice) == 0:
-            _covariance_map_pairs(entries, kernels, p, choice, C, C_W, C_b, out)
+        _covariance_map_rows(1, entries, entries, K1, 1, K2, C, 0, C_W, C_b, out, 0)
 
 
 @intrinsic
 def _precision(typing, x):
     """From 1 to the next number of the type of x."""
-
-    def code(context, builder, signature, arguments):
-        return ir.Constant(ir.DoubleType(), 2.0**-23 if signature.args[0] == types.float32 else 2.0**-52)
-
-    return types.float64(x), code
+    unit = ir.Constant(ir.DoubleType(), 2.0**-23 if x == types.float32 else 2.0**-52)
+    return types.float64(x), lambda context, builder, signature, arguments: unit
 
 
 @intrinsic
 def _fma(typing, a, b, c):
     """a*b + c with one rounding."""
-
-    def code(context, builder, signature, arguments):
-        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(arguments, signature.args)]
-        return builder.fma(*numbers)
-
-    return types.float64(a, b, c), code
+    kind = types.float64(types.float64, types.float64, types.float64)
+    return kind, lambda context, builder, signature, arguments: builder.fma(*arguments)
 
 
 @intrinsic
@@ -711,29 +540,31 @@ def _power_of_two(typing, k):
 
 def evaluated(entries, matrix, inputs, parameters, out):
     """The values of a function of the broadcast shape: in float32 where all inputs are, else in float64."""
-    given = [np.asarray(a) for a in inputs]
-    kind = np.dtype(np.float32 if all(a.dtype == np.float32 for a in given) else np.float64)
+    arrays = [np.asarray(a) for a in inputs]
+    kind = np.dtype(np.float32 if all(a.dtype == np.float32 for a in arrays) else np.float64)
     if matrix is not None:
-        given[2] = np.asarray(_covariances(given[0], given[1], given[2], kind))
-    given = [_real(a, kind) for a in given]
+        arrays[2] = np.asarray(_covariances(arrays[0], arrays[1], arrays[2], kind))
+    arrays = [_real(a, kind) for a in arrays]
     numbers = [_real(p) for p in parameters]
-    shape = np.broadcast_shapes(*(a.shape for a in (*given, *numbers)), *(() if out is None else (out.shape,)))
+    shape = np.broadcast_shapes(*(a.shape for a in (*arrays, *numbers)), *(() if out is None else (out.shape,)))
     if out is not None and out.shape != shape:
         raise ValueError(f"out has shape {out.shape}, but the arguments broadcast to {shape}")
     if out is not None and not out.flags.writeable:
         raise ValueError("out is read-only")
-    target = np.empty(shape, dtype=kind) if out is None or not _is_apart(out, given) else out
-    shaped = [a.reshape((1,) * (target.ndim - a.ndim) + a.shape) for a in given]
+    is_plain = out is not None and out.dtype == kind and out.flags.c_contiguous
+    is_shared = out is not None and any(np.may_share_memory(a, out) for a in arrays)  # it would change what is read
+    target = np.empty(shape, dtype=kind) if out is None or is_shared or not is_plain else out
+    shaped = [a.reshape((1,) * (target.ndim - a.ndim) + a.shape) for a in arrays]
     if target.size == 0:
         pass
     elif any(p.size != 1 for p in numbers):
         _by_parameters(entries, shaped, numbers, target)
     elif matrix is not None and target.ndim >= 2 and shaped[0].shape[-1] == 1 and shaped[1].shape[-2] == 1:
         *batch, rows, columns = shape
-        for place in np.ndindex(*batch):
-            K1, K2, *others = [np.broadcast_to(a, (*batch, *a.shape[-2:]))[place] for a in shaped]
+        for index in np.ndindex(*batch):
+            K1, K2, *others = [np.broadcast_to(a, (*batch, *a.shape[-2:]))[index] for a in shaped]
             steps = [x for a in others for x in (_flat(a, (rows, columns)), columns)]
-            ends = [*steps, *(p.item() for p in numbers), target[place].reshape(-1), columns]
+            ends = [*steps, *(p.item() for p in numbers), target[index].reshape(-1), columns]
             matrix(rows, columns, _flat(K1, (rows, 1)), _flat(K2, (1, columns)), *ends)
     else:
         entries(target.size, *(_flat(a, shape) for a in shaped), *(p.item() for p in numbers), target.reshape(-1))
@@ -744,26 +575,21 @@ def evaluated(entries, matrix, inputs, parameters, out):
     return out
 
 
-def _is_apart(out, given):
-    """Whether results can be written there while arguments are read."""
-    plain = out.dtype == given[0].dtype and out.flags.c_contiguous
-    return plain and not any(np.may_share_memory(a, out) for a in given)
-
-
 def _flat(a, shape):
-    """The numbers of an array that is broadcast, one behind the other in memory."""
-    return np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1)
+    """The numbers of an array that is broadcast, one behind the other in memory; a view that is only read."""
+    flat = np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1)
+    return np.broadcast_to(flat, flat.shape)
 
 
 def _by_parameters(entries, inputs, parameters, target):
     """Entries with the same parameters at a time."""
     flat = [_flat(a, target.shape) for a in inputs]
-    columns, place = np.unique(np.stack([_flat(p, target.shape) for p in parameters]), axis=1, return_inverse=True)
+    columns, which = np.unique(np.stack([_flat(p, target.shape) for p in parameters]), axis=1, return_inverse=True)
     values = target.reshape(-1)
     for number, column in enumerate(columns.T):
-        chosen = np.flatnonzero(place.reshape(-1) == number)
+        chosen = np.flatnonzero(which.reshape(-1) == number)
         part = np.empty(chosen.size, dtype=target.dtype)
-        entries(chosen.size, *(a[chosen] for a in flat), *column.tolist(), part)
+        entries(chosen.size, *(_flat(a[chosen], chosen.shape) for a in flat), *column.tolist(), part)
         values[chosen] = part
 
 
