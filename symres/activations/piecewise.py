@@ -115,6 +115,17 @@ class PiecewiseFunction:
                 raise DeclarationError("numbers for the parameters of a piecewise formula", found, remedy)
         return _merged(breaks, parts)
 
+    @cached_property
+    def at_zero(self) -> sp.Expr:
+        """The mean of the limits from both sides of 0, as the formulas are written there: nan or infinite at a pole.
+
+        Raises:
+            DeclarationError: on which side of a breakpoint 0 is, depends on parameters.
+        """
+        at_zero = [b.is_zero is True for b in self.breaks]
+        sides = self.parts[at_zero.index(True) :][:2] if True in at_zero else (self.part_at(sp.Integer(0)),)
+        return sp.Add(*(part.subs(z, 0) for part in sides)) / len(sides)
+
     def mirrored(self) -> PiecewiseFunction:
         """The function of ``-z``."""
         return PiecewiseFunction(

@@ -103,7 +103,7 @@ def univariate_average(factor: PiecewiseFunction, variance: arb, bits: int) -> a
     if not variance > 0:
         with ctx.workprec(bits + GUARD_BITS):
             if variance.is_zero():
-                return limit_at_zero_variance(factor)
+                return enclose(factor.at_zero, {}, ctx.prec)
             return near_zero_variance(function, variance, bits)
     if is_odd((factor,)):
         check_growth(function, gaussian_weight(variance))
@@ -375,13 +375,6 @@ def log2_bound_at(segments: list[Segment], weight: Weight, place: float) -> floa
     ends = ((s, clip(s, place, place)) for s in segments)
     here = (s for s, (left, right) in ends if not left > right)
     return max((log2_at(s.function, weight.scale * arb(place)) for s in here), default=-math.inf)
-
-
-def limit_at_zero_variance(factor: PiecewiseFunction) -> arb:
-    """The limit of the average as the variance goes to zero: the mean of the limits from both sides."""
-    at_zero = [bool(b.is_zero) for b in factor.breaks]
-    sides = factor.parts[at_zero.index(True) :][:2] if True in at_zero else (factor.part_at(sp.Integer(0)),)
-    return sum((enclose(part.subs(z, 0), {}, ctx.prec) for part in sides), arb(0)) / len(sides)
 
 
 def near_zero_variance(function: CompiledPieces, variance: arb, bits: int) -> arb:
