@@ -139,8 +139,8 @@ class Node(sp.Expr):
         The oracles call it with several kinds of neurons. All of them know arithmetic, ``net.mean``, ``net.batch``,
         ``net.dense`` and the elementary elementwise functions of NumPy, such as ``np.exp``. Functions of the module
         ``math`` refuse them, and so do infinitely wide networks shapes, indices and ``np.sort``: the rows of a check
-        are INCONCLUSIVE then. What ``net.dense`` draws has to be used affinely, multiplied by numbers or averages and
-        added, for the quadrature to have its law; a function of it is an activation around the node.
+        are INCONCLUSIVE then. So are those of quadrature where the argument of ``net.batch`` is not linear in the
+        stream and in draws, or a product at two inputs has functions of more than four Gaussian variables.
         """
         raise NotImplementedError(f"{type(self).__name__} must say how it is sampled")
 
