@@ -15,8 +15,10 @@ from symres.codegen.planning.plan import Component
 from symres.core.symbols import K1, K2, C, x1, x2
 from symres.gaussian.calculus.expectation import Expectation
 
-SLOW, COMPILED = {"numba"}, {"jax", "c", "numba"}
 ALL = tuple(targets.names())
+SLOW = {"numba"}
+# jax: ``Language.value`` compiles its functions
+COMPILED = {"jax", *(name for name in ALL if targets.find(name).capabilities.code == "scalar")}
 DIFFERENTIABLE = tuple(name for name in ALL if targets.find(name).capabilities.gradients)
 IN_PLACE = tuple(name for name in ALL if targets.find(name).capabilities.in_place)
 # kernels and covariances at the edge of what inputs can have
@@ -41,10 +43,15 @@ def table(rows: Collection[str], names: Collection[str] = ALL, few: int = 2) -> 
 
 
 class Language:
-    """A target, with how its functions are given NumPy's arrays and differentiated."""
+    """A target, with how its functions are given NumPy's arrays and differentiated.
+
+    A test that asks for one whose code cannot be run here is skipped.
+    """
 
     def __init__(self, name: str) -> None:
         self.name, self.target = name, targets.find(name)
+        if not self.target.is_runnable:
+            pytest.skip(f"what {name} needs is not installed: {', '.join(self.target.libraries)}")
 
     def load(self, quantities: Any) -> Any:
         """The module of some quantities."""

@@ -112,6 +112,28 @@ class PiecewiseFunction:
                 raise DeclarationError("numbers for the parameters of a piecewise formula", found, remedy)
         return _merged(breaks, parts)
 
+    @cached_property
+    def sides_of_zero(self) -> tuple[sp.Expr, sp.Expr]:
+        """The formulas that hold just left and just right of 0.
+
+        Raises:
+            DeclarationError: on which side of a breakpoint 0 is, depends on parameters.
+        """
+        for place, b in enumerate(self.breaks):
+            if b.is_zero:
+                return self.parts[place], self.parts[place + 1]
+        part = self.part_at(sp.Integer(0))
+        return part, part
+
+    @cached_property
+    def at_zero(self) -> sp.Expr:
+        """The mean of the limits from both sides of 0, as the formulas are written there: nan or infinite at a pole.
+
+        Raises:
+            DeclarationError: on which side of a breakpoint 0 is, depends on parameters.
+        """
+        return sp.Add(*(side.subs(z, 0) for side in self.sides_of_zero)) / 2
+
     def mirrored(self) -> PiecewiseFunction:
         """The function of ``-z``."""
         return PiecewiseFunction(

@@ -157,7 +157,8 @@ def _planned_module(
         with limited(Stage.CODE, title):  # errors for docstrings are measured
             text = target.module_text(replace(plan, extra=extra))
         names = tuple(f.quantity.name for f in functions)
-        require_distinct(_listed(names), target.names_in(text))
+        written = {*names, *(f"{prefix}{function}" for function in names)}
+        require_distinct(f"{target.name} code for {_listed(names)}", target.names_in(text), written)
         warnings = docstrings.named_warnings(functions)
         return Module(name, target.name, text, lacking, warnings, (*procedure_names(extra), *names))
 
@@ -194,7 +195,7 @@ def _network(
     plan = plan_network(network, planned, target.inlined, title, command)
     report("errors of its code", done / count)
     text = target.network_text(replace(plan, prefix=prefix))
-    require_distinct("the network", target.names_in(text))
+    require_distinct(f"{target.name} code for the network", target.names_in(text))
     warnings = docstrings.network_warnings(plan)
     if not network.has_tangent_kernel:
         warnings += ("the tangent kernel of equal inputs is infinite: a slope has no mean square",)

@@ -165,9 +165,13 @@ def register(*records: FunctionRecord) -> None:
     """Add functions to those that may stand in a formula.
 
     Raises:
-        DeclarationError: a class or a name that another function has.
+        DeclarationError: a class or a name that another function has; or a definition that is 0/0 at 0.
     """
     for record in records:
+        if record.names and record.definition is not None and record.definition(sp.Integer(0)).has(sp.nan):
+            asked = f"the function {record.names[0]}"
+            remedy = "leave it out: give ball and spellings, and let eval of the class have the value at 0"
+            raise DeclarationError(asked, "its definition is 0/0, or as undefined, at 0", remedy)
         taken = {name for other in RECORDS.values() for name in other.names}
         if record.kind in RECORDS or taken & set(record.names):
             found = "its class or one of its names is that of another function"

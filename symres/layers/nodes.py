@@ -2,7 +2,8 @@
 
     argument_names             the names of its arguments; ("u",) if it has one
     lower(program, u, *rest)   its meaning in the instructions ``program.mean``, ``program.draw`` and ``program.batch``
-    sample(net, u, *rest)      its meaning in a network: the definition that the oracles use, independent of ``lower``
+    sample(net, u, *rest)      its meaning in a network: the definition that the oracles use, independent of ``lower``;
+                               ``Node.sample`` says which functions it may use
     _latex(printer)            its notation
 
 ``u`` is the first argument (already lowered, or an array of shape (nets, n, inputs)), ``rest`` are the others
@@ -118,8 +119,8 @@ class Node(sp.Expr):
         if len(arguments) != len(cls.argument_names):
             raise DeclarationError(
                 f"the node {cls.__name__}",
-                f"{len(arguments)} arguments",
-                f"write {cls.__name__}({', '.join(cls.argument_names)})",
+                f"it takes {len(cls.argument_names)} arguments, not {len(arguments)}",
+                f"write {cls.__name__}({', '.join(cls.argument_names)}); a class has defaults in a __new__ of its own",
             )
         u, *rest = arguments
         return super().__new__(
@@ -133,7 +134,14 @@ class Node(sp.Expr):
         raise NotImplementedError(f"{type(self).__name__} must say how it lowers")
 
     def sample(self, net: Net[N], u: N, *rest: float) -> N:
-        """The node's value in a network."""
+        """The node's value in a network.
+
+        The oracles call it with several kinds of neurons. All of them know arithmetic, ``net.mean``, ``net.batch``,
+        ``net.dense`` and the elementary elementwise functions of NumPy, such as ``np.exp``. Functions of the module
+        ``math`` refuse them, and so do infinitely wide networks shapes, indices and ``np.sort``: the rows of a check
+        are INCONCLUSIVE then. So are those of quadrature where the argument of ``net.batch`` is not linear in the
+        stream and in draws, or a product at two inputs has functions of more than four Gaussian variables.
+        """
         raise NotImplementedError(f"{type(self).__name__} must say how it is sampled")
 
     def _eval_derivative(self, s: sp.Symbol) -> sp.Expr:

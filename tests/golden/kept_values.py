@@ -37,7 +37,7 @@ import symres as sr
 from symres.codegen import targets
 from tests.golden.value_cases import COUNT, NETWORKS, QUANTITIES, arguments, exactly
 
-LANGUAGES = ("numpy", "torch", "jax", "c", "numba")
+LANGUAGES = targets.names()
 DIGITS = 17
 UNIT = 2.0**-53
 ROUNDING = 8 * UNIT  # of a value: a few products and sums of terms whose errors are stated

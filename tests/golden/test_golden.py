@@ -62,7 +62,12 @@ MODULES = {
     "gelu_residual": lambda: derived(sr.residual("gelu")),
     "tanh_covariance_map": lambda: derived(sr.mlp("tanh")).covariance_map,
 }
-EXTENSIONS = {"c": "c", "numba": "py", "jax": "py"}
+# modules of NumPy and PyTorch stand beside the page of each case; a text with a header is in C
+EXTENSIONS = {
+    name: "c" if ".h" in targets.find(name).companion_endings else "py"
+    for name in targets.names()
+    if name not in ("numpy", "torch")
+}
 
 # measured rounding errors depend on the processor: their size may differ by a factor, where they are worst at will
 MEASURED = re.compile(r"(at[\s*]+most[\s*]+)(\d(?:\.\d+)?e-1\d)")

@@ -1,5 +1,7 @@
 """Nodes for tests of the check room: sampled only, never lowered."""
 
+import math
+
 import numpy as np
 
 from symres.layers.nodes import Node
@@ -18,6 +20,13 @@ class Sorting(Node):
 
     def sample(self, net, u, *rest):
         return np.sort(u, axis=1)
+
+
+class Exponential(Node):
+    """A function of numbers."""
+
+    def sample(self, net, u, *rest):
+        return math.exp(u)
 
 
 class Shaped(Node):

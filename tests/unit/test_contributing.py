@@ -75,9 +75,10 @@ def test_the_observable_that_is_shown_works():
 
 def test_the_node_that_is_shown_works():
     code = next(block for block in BLOCKS if "Centred" in block)
+    code = code.replace("Centred", "CentredOfTests")  # who follows the text adds a node of that name
     exec(textwrap.dedent(code), vars(nodes) | {"__name__": __name__})
     erf = sr.activation("erf")
-    layer = written("Dense(phi(Centred(z)))", erf)
-    assert type(layer.forward.args[0].args[1]) is node_classes["Centred"]
+    layer = written("Dense(phi(CentredOfTests(z)))", erf)
+    assert type(layer.forward.args[0].args[1]) is node_classes["CentredOfTests"]
     assert sr.derive(layer).kernel_map.expr == sr.derive(sr.mlp(erf)).kernel_map.expr  # neurons have mean 0
     assert sr.check(sr.derive(layer), quantities=["kernel_map"]).outcome.value == "PASSED"

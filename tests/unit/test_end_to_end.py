@@ -41,7 +41,7 @@ def test_a_new_entry_is_listed_derived_exported_and_checked(registered, capsys, 
 
 
 CURVATURE = OfOneInput(
-    name="curvature",
+    name="bend_of_tests",
     sign=("κ", "curv"),
     notation=r"\kappa",
     meaning="second derivative of the kernel map",
@@ -61,33 +61,34 @@ def observed(monkeypatch):
 def test_a_new_observable_is_derived_and_checked(observed):
     theory = sr.derive(sr.residual("erf"))
     K, expected = 1.3, sp.diff(2 / sp.pi * sp.asin(2 * sr.K / (1 + 2 * sr.K)), sr.K, 2)
-    assert abs(theory.curvature.evalf(K=K, C_W=1) / expected.subs(sr.K, K).evalf() - 1) < 1e-14
-    assert theory.curvature.unit == "1/K"
-    report = sr.check(theory, "quadrature", quantities=["curvature"])
+    assert abs(theory.bend_of_tests.evalf(K=K, C_W=1) / expected.subs(sr.K, K).evalf() - 1) < 1e-14
+    assert theory.bend_of_tests.unit == "1/K"
+    report = sr.check(theory, "quadrature", quantities=["bend_of_tests"])
     assert report.outcome is Outcome.PASSED and len(report.verdicts) >= 4
     wrong = sr.derive(sr.residual("erf"))
-    wrong._known["curvature"] = replace(theory.curvature, definition=sp.nan, body=theory.curvature.body * 51 / 50)
-    report = sr.check(wrong, "quadrature", quantities=["curvature"])
+    right = theory.bend_of_tests
+    wrong._known["bend_of_tests"] = replace(right, definition=sp.nan, body=right.body * 51 / 50)
+    report = sr.check(wrong, "quadrature", quantities=["bend_of_tests"])
     assert {verdict.outcome for verdict in report.verdicts} == {Outcome.REFUTED}
 
 
 @pytest.mark.exhaustive
 def test_a_new_observable_is_shown_and_exported(observed, capsys, tmp_path):
-    assert "curvature" in page(capsys, "list", "quantities")
+    assert "bend_of_tests" in page(capsys, "list", "quantities")
     printed = page(capsys, "derive", "erf", "--layer", "residual", "--out", str(tmp_path / "out"))
     assert "second derivative of the kernel map" in printed and "κ     = C_W·" in printed
     assert r"\kappa" in (tmp_path / "out" / "derivation.tex").read_text()
-    record = json.loads((tmp_path / "out" / "results.json").read_text())["quantities"]["curvature"]
+    record = json.loads((tmp_path / "out" / "results.json").read_text())["quantities"]["bend_of_tests"]
     assert record["unit"] == "1/K" and record["status"] == "EXACT"
     for target in ("numpy", "torch", "latex"):
-        assert "curvature" in page(capsys, "export", "erf", "--quantity", "curvature", "--target", target)
-    table = page(capsys, "check", "erf", "--quantity", "curvature", "--against", "quadrature")
+        assert "bend_of_tests" in page(capsys, "export", "erf", "--quantity", "bend_of_tests", "--target", target)
+    table = page(capsys, "check", "erf", "--quantity", "bend_of_tests", "--against", "quadrature")
     assert table.splitlines()[-1].startswith("PASSED")
 
 
 def test_it_is_gone_afterwards():
     with pytest.raises(AttributeError):
-        _ = sr.derive("erf").curvature
+        _ = sr.derive("erf").bend_of_tests
 
 
 class Spherical(sr.Node):

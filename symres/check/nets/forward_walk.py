@@ -69,7 +69,12 @@ class Forward:
                 operands = [a if s is None else held[s] for a, s in zip(arguments, slots, strict=True)]
                 if is_constant:  # Dense(2): neurons that all have this value
                     operands[0] = 0.0 * held[0] + operands[0]
-                return expr.sample(net, *operands)
+                try:
+                    return expr.sample(net, *operands)
+                except (TypeError, AttributeError) as error:  # neurons are no numbers: math.exp, a shape
+                    asked = f"the method sample of the node {type(expr).__name__}"
+                    remedy = "use arithmetic, net.mean, net.batch, net.dense and elementwise functions of NumPy"
+                    raise UnsupportedLayer(asked, str(error), remedy) from error
 
             return sample
         if not expr.has(z, Node):

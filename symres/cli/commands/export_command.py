@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...codegen.targets import packages
 from ...core.errors import DeclarationError, NoClosedForm
 from ...report.text.console import Output, busy, complain
 from ..app import FORMULAS, Json, LayerName, OutFile, Positive, Settings, Subject, app, place, print_json
@@ -31,7 +32,7 @@ def export(
     target: Annotated[
         str,
         typer.Option(
-            "--target", metavar="NAME", help="numpy, torch, numba, c, jax, latex, or one of an installed package."
+            "--target", metavar="NAME", help=f"{', '.join(packages())}, latex, or one of an installed package."
         ),
     ] = "numpy",
     settings: Settings = None,

@@ -39,7 +39,8 @@ class Capabilities:
         in_place: whether functions take ``out``, an array that receives the result.
         jit: whether the functions are compiled, or can be by the library.
         gradients: whether results have derivatives in every argument.
-        code: "array" if functions take arrays that broadcast, "scalar" if they take one entry at a time.
+        code: "array" if code is generated for whole arrays, "scalar" if for one entry at a time; functions take arrays
+            that broadcast in both cases.
         quadrature: whether all averages without a closed form can be integrated when the code runs; a fit of one
             kernel needs no such thing.
         mends: whether they can be where terms of a closed form cancel; if not, digits are lost there.

@@ -23,7 +23,7 @@ GROUP = "symres.targets"
 
 def names() -> tuple[str, ...]:
     """The names of all targets, in order."""
-    return tuple(sorted({*_own(), *(point.name for point in entry_points(group=GROUP))}))
+    return tuple(sorted({*packages(), *(point.name for point in entry_points(group=GROUP))}))
 
 
 def find(name: str) -> Target:
@@ -32,7 +32,7 @@ def find(name: str) -> Target:
     Raises:
         DeclarationError: there is none of that name.
     """
-    if name in _own():
+    if name in packages():
         return importlib.import_module(f"{__name__}.{name}").TARGET
     for point in entry_points(group=GROUP):
         if point.name == name:
@@ -40,6 +40,6 @@ def find(name: str) -> Target:
     raise DeclarationError(f"code for {name!r}", "unknown target", f"use one of {', '.join(names())}")
 
 
-def _own() -> list[str]:
-    """The packages of this folder, and of those that are added to its path."""
+def packages() -> list[str]:
+    """The names of those in this folder, and in folders that are added to its path, in order."""
     return [module.name for module in pkgutil.iter_modules(__path__) if module.ispkg]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import keyword
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import sympy as sp
@@ -39,20 +39,25 @@ def renamed(mapping: Mapping[str, Quantity]) -> dict[str, Quantity]:
     return quantities
 
 
-def require_distinct(name: str, names: Iterable[str]) -> None:
+def require_distinct(asked: str, names: Iterable[str], quantities: Collection[str] = ()) -> None:
     """Refuse a module in which a definition would hide another one, or a function of the language.
 
     Args:
-        name: what the module is about.
+        asked: what the module is about.
         names: what it defines and calls, see ``Target.names_in``.
+        quantities: the names in the module that are those of quantities.
 
     Raises:
-        DeclarationError: a quantity has the name of something that the module itself needs.
+        DeclarationError: a quantity has the name of something that the module itself needs; or the target's own code
+            defines a name twice, or one of the language that it calls.
     """
     for needed, count in Counter(names).items():
-        if count > 1:
+        if count > 1 and (needed in quantities or needed.removeprefix("_") in quantities):
             found = f"the module itself needs the name {needed}"
-            raise DeclarationError(f"code for {name}", found, "give the quantity another name")
+            raise DeclarationError(asked, found, "give the quantity another name")
+        if count > 1:
+            found = f"the target's own code defines {needed}, which it also needs with another meaning"
+            raise DeclarationError(asked, found, f"call {needed} otherwise in the text of the target")
 
 
 def signature(quantity: Quantity, module: Sequence[Quantity], options: Sequence[str] = ()) -> str:

@@ -87,9 +87,12 @@ class Expectation(AverageNode, sp.Expr):
     is_real = True
 
     def __new__(cls, integrand: sp.Expr, *covariance: sp.Expr) -> sp.Expr:
-        """The average, with constant factors in front; where numbers tell that two variables are one, over that one."""
+        """The average, with constant factors in front; where numbers tell that two variables are one, over that one.
+
+        Of a variable whose variance is 0 it is the value there, at a jump the mean of both sides.
+        """
         integrand, covariance = sp.sympify(integrand), tuple(map(sp.sympify, covariance))
-        if len(covariance) == 3 and all(c.is_number for c in covariance):
+        if len(covariance) == 3:
             one, both, other = covariance
             if both == 0 and 0 in (one, other):  # independent: also at a jump the one that vanishes is on both sides
                 return sp.Add(
@@ -98,11 +101,13 @@ class Expectation(AverageNode, sp.Expr):
                         for c, (f, g) in separate(integrand, variables[:2])
                     )
                 )
-            if sp.expand(one * other - both**2) == 0:
+            if all(c.is_number for c in covariance) and sp.expand(one * other - both**2) == 0:
                 integrand, covariance = integrand.subs(variables[1], both / one * variables[0]), (one,)
         constant, function = integrand.as_independent(*variables, as_Add=False)
         if function == 1:
             return constant
+        if covariance == (0,) and (value := _at_zero(function)) is not None:
+            return constant * value
         number, function = function.primitive() if function.is_Add else (sp.S.One, function)
         return number * constant * super().__new__(cls, function, *covariance)
 
@@ -216,3 +221,12 @@ class Expectation(AverageNode, sp.Expr):
     def _latex(self, printer: Printer) -> str:
         integrand, law = self._printed_parts(printer)
         return rf"\left\langle {integrand} \right\rangle_{{{law}}}"
+
+
+def _at_zero(integrand: sp.Expr) -> sp.Expr | None:
+    """The average of a function of the first variable where that is 0; None where it is infinite or undecided."""
+    try:
+        value = sp.Add(*(c * f.at_zero for c, (f,) in separate(integrand, variables[:1])))
+    except DeclarationError:  # a parameter decides on which side of a breakpoint 0 is
+        return None
+    return None if value.has(sp.nan, sp.zoo, sp.oo, -sp.oo) else value

@@ -26,12 +26,11 @@ import sympy as sp
 
 from ...activations.piecewise import PiecewiseFunction
 from ...activations.symmetries import even_part, is_odd
-from ...core.errors import NoClosedForm
+from ...core.errors import DeclarationError, NoClosedForm
 from ...core.symbols import z
 from ...functions.function_record import written_out
 from ...functions.ranges import vanishes
 from ..closed_form.absolute_moments import absolute_moment
-from ..quadrature.univariate import sides_of_zero
 from .exact_tail_moments import algebraic_moment, algebraic_right, exact_moment
 from .puiseux import multiplied_out, no_series, puiseux_series
 from .tail_decomposition import split_right_tail
@@ -146,3 +145,16 @@ def _moment(halves: Sequence[PiecewiseFunction], n: int) -> sp.Expr:
     if sp.expand(sp.Add(*values)).has(sp.zeta):
         values = [o if c is None or c.has(sp.zeta) else c for c, o in zip(exact_moments, unevaluated, strict=True)]
     return sp.expand(sp.Add(*values))
+
+
+def sides_of_zero(factor: PiecewiseFunction) -> tuple[sp.Expr, sp.Expr]:
+    """The formulas that hold just left and just right of zero.
+
+    Raises:
+        NoClosedForm: a breakpoint moves with parameters, and its sign is not known.
+    """
+    try:
+        return factor.sides_of_zero
+    except DeclarationError:
+        found = f"the signs of the breakpoints {', '.join(map(str, factor.breaks))} are unknown"
+        raise NoClosedForm("a small-variance series", found, "declare their parameters' signs") from None

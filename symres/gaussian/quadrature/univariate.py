@@ -18,7 +18,7 @@ from flint import acb, arb, ctx
 
 from ...activations.piecewise import PiecewiseFunction
 from ...activations.symmetries import is_odd
-from ...core.errors import DeclarationError, NoClosedForm, SymresError
+from ...core.errors import DeclarationError, SymresError
 from ...core.symbols import z
 from ...core.work_budget import panel_budget
 from ...functions.balls import compile_ball, enclose
@@ -104,7 +104,7 @@ def univariate_average(factor: PiecewiseFunction, variance: arb, bits: int) -> a
     if not variance > 0:
         with ctx.workprec(bits + GUARD_BITS):
             if variance.is_zero():
-                return limit_at_zero_variance(factor)
+                return enclose(factor.at_zero, {}, ctx.prec)
             return near_zero_variance(function, variance, bits)
     if is_odd((factor,)):
         check_growth(function, gaussian_weight(variance))
@@ -381,29 +381,6 @@ def log2_bound_at(segments: list[Segment], weight: Weight, place: float) -> floa
     ends = ((s, clip(s, place, place)) for s in segments)
     here = (s for s, (left, right) in ends if not left > right)
     return max((log2_at(s.function, weight.scale * arb(place)) for s in here), default=-math.inf)
-
-
-def limit_at_zero_variance(factor: PiecewiseFunction) -> arb:
-    """The limit of the average as the variance goes to zero: the mean of the limits from both sides."""
-    return sum((enclose(part.subs(z, 0), {}, ctx.prec) for part in sides_of_zero(factor)), arb(0)) / 2
-
-
-def sides_of_zero(factor: PiecewiseFunction) -> tuple[sp.Expr, sp.Expr]:
-    """The formulas that hold just left and just right of zero.
-
-    Raises:
-        NoClosedForm: a breakpoint moves with parameters, and its sign is not known.
-    """
-    left = right = factor.parts[0]
-    for b, part in zip(factor.breaks, factor.parts[1:], strict=True):
-        if b.is_zero:
-            right = part
-        elif b.is_negative or (b.is_positive is None and b.is_number and enclose(b, {}, 64) < 0):
-            left = right = part
-        elif not (b.is_positive or b.is_number):
-            found = f"the sign of the breakpoint {b} is unknown"
-            raise NoClosedForm("a small-variance series", found, "declare its parameters' signs")
-    return left, right
 
 
 def near_zero_variance(function: CompiledPieces, variance: arb, bits: int) -> arb:

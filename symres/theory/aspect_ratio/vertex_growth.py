@@ -30,7 +30,7 @@ from ...activations.atom import Formula, Phi
 from ...activations.piecewise import derivative, value_at
 from ...core.errors import NoClosedForm
 from ...core.symbols import K1, K2, C, K, z
-from ...gaussian.quadrature.univariate import sides_of_zero
+from ...gaussian.expansions.variance_series import sides_of_zero
 from ...layers.program import Draw, Instruction, Program
 from ..finite_width.layer_response import FluctuatingWalk, LayerResponse, total_slopes
 from ..walk.linear_forms import Place

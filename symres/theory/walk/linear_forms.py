@@ -132,7 +132,8 @@ class Averager:
         outside = sp.Mul(*(f for f in factors if not used[f]))
         groups = components(
             [f for f in factors if used[f]],
-            lambda f, g: any(self.covariance(i, j) != 0 for i in used[f] for j in used[g]),
+            # a variable of variance 0 is tied to itself: the mean of a product of jumps is none of means
+            lambda f, g: any(i == j or self.covariance(i, j) != 0 for i in used[f] for j in used[g]),
         )
         return outside * sp.Mul(*map(self._connected, groups))
 

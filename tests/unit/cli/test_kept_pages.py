@@ -80,4 +80,4 @@ def test_nodes_functions_and_observables_of_somebody_else_are_not_kept(monkeypat
 def _curvature():
     from dataclasses import replace
 
-    return replace(observables["h"], name="curvature", define=lambda walks: walks.next_kernel)
+    return replace(observables["h"], name="bend_of_tests", define=lambda walks: walks.next_kernel)

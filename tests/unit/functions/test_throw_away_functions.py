@@ -18,17 +18,21 @@ from symres.functions.function_record import RECORDS, FunctionRecord, register
 from tests.oracles.average import average_of
 
 
-class Squash(Companion, nargs=1):
+class SquashOfTests(Companion, nargs=1):
     """u/sqrt(1 + u**2)."""
 
 
-class LogCosh(Companion, nargs=1):
+class LogCoshOfTests(Companion, nargs=1):
     """log(cosh(u)), whose averages have no closed form."""
 
 
-RECORD = FunctionRecord(kind=Squash, names=("squash",), definition=lambda u: u / sp.sqrt(1 + u**2))
-OTHER = FunctionRecord(kind=LogCosh, names=("logcosh",), definition=lambda u: sp.log(sp.cosh(u)))
-VALUES = {"squash": lambda u: u / mp.sqrt(1 + u * u), "logcosh": lambda u: mp.log(mp.cosh(u))}
+RECORD = FunctionRecord(kind=SquashOfTests, names=("squash_of_tests",), definition=lambda u: u / sp.sqrt(1 + u**2))
+OTHER = FunctionRecord(kind=LogCoshOfTests, names=("logcosh_of_tests",), definition=lambda u: sp.log(sp.cosh(u)))
+VALUES = {"squash_of_tests": lambda u: u / mp.sqrt(1 + u * u), "logcosh_of_tests": lambda u: mp.log(mp.cosh(u))}
+
+
+class Langevin(Companion, nargs=1):
+    """coth(u) - 1/u."""
 
 
 @pytest.fixture(autouse=True)
@@ -49,10 +53,10 @@ def test_its_averages_are_exact_to_any_precision(name):
 
 
 def test_what_it_does_far_out_is_known():
-    assert str(sr.activation("squash(z)").growth) == "bounded"
-    assert str(sr.activation("logcosh(z)").growth) == "linear"
+    assert str(sr.activation("squash_of_tests(z)").growth) == "bounded"
+    assert str(sr.activation("logcosh_of_tests(z)").growth) == "linear"
     with pytest.raises(sr.SymresError, match="not real"):
-        sr.activation("log(squash(z))")
+        sr.activation("log(squash_of_tests(z))")
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -68,9 +72,9 @@ def test_every_language_has_its_averages(name, target):
 
 
 def test_a_theory_is_derived_printed_and_checked():
-    theory = sr.derive(sr.Layer(sr.z + sr.Dense(sr.activation("squash(z)")(sr.z))))
-    assert "squash(z)" in str(theory.page())
-    assert r"\operatorname{squash}" in sp.latex(Squash(sr.z))
+    theory = sr.derive(sr.Layer(sr.z + sr.Dense(sr.activation("squash_of_tests(z)")(sr.z))))
+    assert "squash_of_tests(z)" in str(theory.page())
+    assert r"\operatorname{squash_of_tests}" in sp.latex(SquashOfTests(sr.z))
     report = sr.check(theory, points=2, quantities=["kernel_map", "chi_perp"], progress=False)
     assert str(report.outcome) == "PASSED"
 
@@ -88,3 +92,10 @@ def test_a_model_with_it_is_read():
     torch.manual_seed(0)
     model = Net()
     assert "sqrt" in str(st.read(model, torch.randn(8, 64)))
+
+
+def test_a_definition_without_a_value_at_0_is_refused():
+    record = FunctionRecord(kind=Langevin, names=("langevin",), definition=lambda u: sp.coth(u) - 1 / u)
+    with pytest.raises(sr.SymresError, match=r"langevin: its definition is 0/0.* at 0; leave it out: give ball"):
+        register(record)
+    assert Langevin not in RECORDS

@@ -15,7 +15,7 @@ from symres.core.errors import UnsupportedLayer
 from symres.core.symbols import C_W, C_b, gamma, z
 from symres.layers.nodes import Dense
 from tests.oracles.kernels import KERNELS, PHI
-from tests.oracles.nodes import Normed, Shaped, Sorting
+from tests.oracles.nodes import Exponential, Normed, Shaped, Sorting
 
 TANH = Activation("tanh", sp.tanh(z))
 NUMBERS = {C_W: sp.Rational(13, 10), C_b: sp.Rational(1, 5), gamma: sp.Rational(3, 5)}
@@ -109,9 +109,9 @@ def test_nearly_equal_inputs_keep_their_digits():
     assert difference[0, 1] / (2 * distance) == pytest.approx(1.3 * slope, rel=1e-8)  # the limit is off by O(distance)
 
 
-@pytest.mark.parametrize("node", [Sorting, Shaped])
+@pytest.mark.parametrize("node", [Sorting, Shaped, Exponential])
 def test_what_has_no_meaning_at_infinite_width_is_refused(node):
-    with pytest.raises((TypeError, AttributeError)):
+    with pytest.raises(UnsupportedLayer, match=f"the method sample of the node {node.__name__}"):
         limit(Dense(node(z)), [[1.0]])
 
 

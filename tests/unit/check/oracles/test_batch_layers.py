@@ -29,7 +29,7 @@ ONE = gamma * z + sr.Dense(RELU(sr.BatchNorm(z)))
 K, C = 1.7, 0.6
 
 
-class Centred(Node):
+class CentredOfTests(Node):
     """A user's node: what a neuron has more than its average over the inputs."""
 
     def sample(self, net, u, *rest):
@@ -48,7 +48,9 @@ def by_hand(K, C):
     }
 
 
-@pytest.mark.parametrize("forward", [ONE, sr.Dense(ERF(Centred(z))), sr.Dense(ERF(sr.BatchNorm(sr.Dense(ERF(z)))))])
+@pytest.mark.parametrize(
+    "forward", [ONE, sr.Dense(ERF(CentredOfTests(z))), sr.Dense(ERF(sr.BatchNorm(sr.Dense(ERF(z)))))]
+)
 def test_a_batch_is_found_from_the_declaration(forward):
     assert needs_batch(forward, NUMBERS, 0, {})
 

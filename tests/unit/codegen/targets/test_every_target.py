@@ -10,6 +10,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
+from symres.codegen import targets
 from symres.codegen.targets import REFERENCE
 from symres.core.symbols import C_W, K1, K2, C, C_b, K, gamma
 from tests.languages import ALL, DIFFERENTIABLE, EDGE, IN_PLACE, lanes, language, table
@@ -229,10 +230,14 @@ if "jax" in sys.modules:
 """
 
 
+def test_every_language_that_is_a_python_module_is_imported_alone():
+    assert {name for name in ALL if not targets.find(name).companion_endings} == set(ALONE)
+
+
 @pytest.mark.parametrize("target", lanes(*ALONE))
 def test_a_module_stands_alone(target, tmp_path):
     """That of JAX switches nothing on, and says what to do."""
-    forbidden, allowed = ALONE[target]
+    (forbidden, allowed), _ = ALONE[target], language(target)
     module = sr.export(kernel_map(KERNELS["relu"]), target)
     path = module.write(tmp_path / "relu.py")
     lines = [line for line in module.text.splitlines() if line.startswith(("import ", "from "))]

@@ -6,6 +6,7 @@ import pytest
 
 import symres as sr
 from symres.codegen.planning.target import python_names
+from symres.codegen.wording.function_names import require_distinct
 from symres.core.errors import DeclarationError
 from symres.report.export import export_targets
 from tests.shared import derived
@@ -46,6 +47,14 @@ def test_what_is_not_a_name_or_not_a_quantity_is_refused(name, target):
 def test_a_name_that_the_module_needs_itself_is_refused(name, target):
     with pytest.raises(DeclarationError, match=f"the module itself needs the name _?{name}"):
         sr.export({name: SQUARE}, target=target)
+
+
+def test_a_name_that_hides_a_function_of_python_in_the_code_of_a_target_is_the_targets():
+    text = "def pow(x, y):\n    return x\n\ndef area(K):\n    return pow(K, 2.0)\n"
+    with pytest.raises(DeclarationError, match="the target's own code defines pow"):
+        require_distinct("code for area", python_names(text), ["area"])
+    with pytest.raises(DeclarationError, match="give the quantity another name"):
+        require_distinct("code for pow", python_names(text), ["pow"])
 
 
 def test_what_is_imported_is_not_the_function_of_python():

@@ -9,9 +9,10 @@ from flint import arb, ctx
 
 import symres as sr
 from symres.activations.piecewise import PiecewiseFunction, split
-from symres.core.symbols import K1, K2, C, K, z
+from symres.core.symbols import K1, K2, C, K, x1, x2, z
 from symres.core.work_budget import panel_budget
 from symres.functions.balls import to_ball
+from symres.gaussian.calculus.expectation import Expectation
 from symres.gaussian.quadrature.average_ball import average_ball
 from symres.gaussian.quadrature.bivariate import _Marginal
 from symres.gaussian.quadrature.bivariate_normal import law_of, perturbation_bound
@@ -146,6 +147,27 @@ def test_zero_variance_gives_the_mean_of_the_two_limits():
     assert average_ball((split(sp.cos(z)),), (arb(0),), 66) == 1
     assert average_ball((split(sp.Heaviside(z) + 3),), (arb(0),), 66) == arb(3.5)
     assert average_ball((split(sp.Max(z - 1, 0)),), (arb(0),), 66) == 0
+
+
+AT_ZERO = ["sigmoid(z)", "cos(z + 1)*z^2 + 3", "step(z)", "step(z) - 2*step(-z)", "max(z - 1, 2)", "exp(-abs(z))"]
+
+
+@pytest.mark.parametrize("formula", AT_ZERO)
+def test_an_average_over_a_variable_of_variance_0_is_written_as_its_value(formula):
+    """Of one variable, of two, and of one beside one that varies; quadrature is at a variance of nearly 0."""
+    phi = sr.activation(formula)
+    limit = average_of(sp.lambdify(z, phi.pieces.as_expr(), "mpmath"), "1e-40", digits=15)
+    value = Expectation(phi(x1), 0)
+    assert not value.has(Expectation) and abs(value.evalf(20) - limit) < 1e-14
+    assert Expectation(phi(x1) * phi(x2), 0, 0, 0) == value**2
+    assert Expectation(phi(x1) * sp.tanh(x2) ** 2, 0, 0, K) == value * Expectation(sp.tanh(x1) ** 2, K)
+    assert Expectation(phi(x1) ** 2, K).subs(K, 0) == Expectation(phi(x1) ** 2, 0)
+
+
+def test_an_average_at_variance_0_stays_where_it_has_no_value():
+    a = sp.Symbol("a", real=True)
+    for integrand in (sp.Abs(x1) ** sp.Rational(-1, 3), sp.Max(x1 - a, 0)):
+        assert isinstance(Expectation(integrand, 0), Expectation)
 
 
 @pytest.mark.parametrize("digits", [50, 120])

@@ -7,6 +7,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
+from symres.results.observable import Section
 from symres.theory.observables import registry
 from tests.oracles.average import average_of
 from tests.shared import derived
@@ -97,7 +98,8 @@ def test_several_activations_have_no_common_square():
     gelu, tanh = sr.activation("gelu"), sr.activation("tanh")
     theory = derived(sr.Layer(sr.Dense(gelu(sr.z)) + sr.Dense(tanh(sr.z))))
     squared = theory.phi_squared
-    assert list(theory.quantities) == ["kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h"]
+    maps = [name for name, record in registry.observables.items() if record.section is Section.MAPS]
+    assert ["phi_squared", *theory.quantities] == maps
     assert squared.status is sr.Status.UNKNOWN and squared.reason == "the layer has 2 activations"
     nested = derived(sr.Layer(sr.Dense(gelu(sr.Dense(gelu(sr.z)))))).quantities["phi_squared"]
     assert nested.expr == derived("gelu").phi_squared.expr
@@ -180,3 +182,20 @@ def test_a_source_that_does_not_change_may_jump():
         values = {"K": "1.4", "C_W": "1.3", "C_b": "0.2"}
         one, other = (q.evalf(**{s.name: values[s.name] for s in q.symbols}) for q in (one, other))
         assert one == pytest.approx(other, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("equation", "squared", "mixed"),
+    [
+        ("sigmoid(h)", "1/4", "1/4"),
+        ("step(h)", "1/2", "1/4"),  # the mean of the squares on both sides; draws of different inputs are independent
+        ("step(h)*step(-h)", 0, 0),
+        ("sigmoid(h)*z", "K/4", "C/4"),
+    ],
+)
+def test_draws_of_kernel_0_have_the_value_of_a_function_at_0(equation, squared, mixed):
+    theory = derived(sr.layer(f"Dense({equation}, 1, 0), h = Dense(z, 0, 0)"))
+    assert theory.kernel_map.status is theory.covariance_map.status is sr.Status.EXACT
+    symbols = {"K": sr.K, "C": sr.C}
+    assert theory.kernel_map.expr == sp.sympify(squared, symbols)
+    assert theory.covariance_map.expr == sp.sympify(mixed, symbols)
