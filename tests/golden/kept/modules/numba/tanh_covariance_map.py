@@ -601,10 +601,7 @@ def _real(value, kind=np.float64):
 
 
 def _covariances(K1, K2, C, kind=np.float64):
-    """Covariances; where an argument has fewer digits than ``kind``, they exceed sqrt(K1*K2) by the rounding of that.
-
-    What exceeds it by 64 ulp of the shortest type at most is cut off there; all else stays as it is.
-    """
+    """Covariances; where an argument has fewer digits than ``kind``, they exceed sqrt(K1*K2) by the rounding of that."""
     kinds = [np.asarray(a).dtype for a in (K1, K2, C)]
     unit = max([np.finfo(k).eps for k in kinds if k.kind == "f"], default=0.0)
     if unit <= np.finfo(kind).eps:
