@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
 
-from ..codegen.arrays.feature_rows.kernels_of_rows import _kernels_of_rows
-from ..codegen.arrays.feature_rows.real_arguments import _real
+from ..codegen.arrays.feature_rows.kernels_of_rows import _kernels_of_rows, _real
 from ..codegen.module import Module
 from ..codegen.planning.guards import EXCESS
 from ..core.display import Fact, Shown

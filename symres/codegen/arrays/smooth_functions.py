@@ -37,27 +37,27 @@ def smooth_pairs(component: Component) -> tuple[SmoothPair, ...]:
     """The averages whose sum a component is; none if it has a closed form or a function has kinks."""
     if component.code is not None or not component.is_pair:
         return ()
-    found, rest = [], component.formula
+    pairs, remainder = [], component.formula
     for node in averages(component.formula):
         outer = component.formula.coeff(node)
-        rest -= outer * node
+        remainder -= outer * node
         if node.covariance != (K1, C, K2) or outer.free_symbols & {K1, K2, C} or averages(outer):
             return ()
         for coefficient, (f, g) in node.terms:
             if coefficient.free_symbols & {K1, K2, C} or any(len(h.parts) > 1 for h in (f, g)):
                 return ()
-            found.append(SmoothPair(outer * coefficient, f, g))
-    return tuple(found) if sp.expand(rest) == 0 else ()
+            pairs.append(SmoothPair(outer * coefficient, f, g))
+    return tuple(pairs) if sp.expand(remainder) == 0 else ()
 
 
-def sum_source(component: Component, pairs: Sequence[SmoothPair], dialect: Dialect, given: str) -> Source:
+def sum_source(component: Component, pairs: Sequence[SmoothPair], dialect: Dialect, key: str) -> Source:
     """A sum of averages, beside the functions that all derivatives of what is averaged are made of.
 
     Args:
         component: the sum.
         pairs: its averages.
         dialect: of the library.
-        given: what run-time functions find those by: ``{factors}`` is the name of a function that computes them at z,
+        key: what run-time functions find those by: ``{factors}`` is the name of a function that computes them at z,
             ``{slopes}`` that of a table of their derivatives.
     """
     name, parameters = component.name, component.parameters
@@ -65,11 +65,11 @@ def sum_source(component: Component, pairs: Sequence[SmoothPair], dialect: Diale
     for f in (f for pair in pairs for f in (pair.first, pair.second)):
         letters.setdefault(f.parts[0], ascii_uppercase[len(letters)])
     closed = closed_functions(letters, (z, *parameters))
-    found = given.format(name=name, factors=f"{name}_factors", slopes=f"{name.upper()}_SLOPES")
+    key = key.format(name=name, factors=f"{name}_factors", slopes=f"{name.upper()}_SLOPES")
     lines, total, names = [], sp.Integer(0), {p: variable(p) for p in parameters}
     for number, pair in enumerate(pairs, 1):
         one, two = (letters[f.parts[0]] for f in (pair.first, pair.second))
-        lines.append(f's{number} = _smooth_average({found}, "{one}", "{two}", {arguments(component)})')
+        lines.append(f's{number} = _smooth_average({key}, "{one}", "{two}", {arguments(component)})')
         names[symbol := sp.Dummy(f"s{number}")] = f"s{number}"
         total += pair.factor * symbol
     lines += Emitter(dialect, names).function([("return", total)])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.feature_rows.real_arguments import _covariances, _real
+from ..arrays.feature_rows.kernels_of_rows import _covariances, _real
 
 Reals = NDArray[np.floating]
 

@@ -33,7 +33,7 @@ NASTY = {
     "points", "parts", "mass", "square", "axes", "scratch", "fine", "exact", "out", "np", "torch", "special",
     "math", "functools", "ctx", "gradient", "self", "digits", "len", "sum", "min", "max", "range", "list", "tuple",
     "lambda", "class", "None", "True", "average_1", "_average_1", "_average_1_a1", "_expect", "_blocks", "_tiles",
-    "_CACHED", "_tensors", "K_given", "x", "y1", "S1",
+    "_CACHED", "_of_one_type", "K_given", "x", "y1", "S1",
 }  # fmt: skip
 
 

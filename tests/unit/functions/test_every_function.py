@@ -7,9 +7,9 @@ import pytest
 import sympy as sp
 
 from symres.codegen.scalar.spelling import SCALAR
-from symres.codegen.targets.jax.dialect import JAX
-from symres.codegen.targets.numpy.dialect import NUMPY
-from symres.codegen.targets.torch.dialect import TORCH
+from symres.codegen.targets.jax.components import JAX
+from symres.codegen.targets.numpy.components import NUMPY
+from symres.codegen.targets.torch.components import TORCH
 from symres.core.symbols import z
 from symres.functions.balls import enclose
 from symres.functions.companions import Dawson

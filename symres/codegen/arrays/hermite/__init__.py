@@ -1,5 +1,5 @@
-"""Averages of two smooth functions as series in the correlation, sums in the plane, and parts of matrices.
+"""Averages of two functions as series in the correlation, by sums in the plane and between breakpoints.
 
-The modules are read, never imported, when code is generated; ``xp`` is the array library. ``hermite_series`` and
-``matrix_parts`` are for libraries whose arrays can be changed.
+The modules are read, never imported, when code is generated; ``xp`` is the array library. ``hermite_series`` is for
+libraries whose arrays can be changed.
 """

@@ -14,37 +14,41 @@ from typing import TypeAlias
 import numpy as xp
 
 from ..runtime.array_types import Bools, Floats, Places
-from ..runtime.error_free import _correlation
+from ..runtime.error_free import _exact_correlation
 from .clustered_nodes import (
     _ENOUGH,
     _SOUGHT,
-    _TERMS,
-    Expansion,
     Rule,
     _at_nodes,
-    _correlations,
+    _coefficients_of,
     _eps,
-    _hermite_expansion,
     _integers,
-    _parallel,
+    _parts_of_one,
     _polynomials,
-    _side_nodes,
+    _root_of_rest,
     _side_rule,
-    _step,
 )
 from .plane_sums import _parallel_average, _plane_average
 
 Function: TypeAlias = Callable[..., Floats]
+Expansion: TypeAlias = tuple[Floats, Floats, list[float], list[float]]
 Pairs: TypeAlias = Sequence[tuple[Function, Function]]
 
+_TERMS = (64, 128, 256, 512, 1024)  # numbers of terms that are tried: kernels of order 1 need the first or second
 _FINEST = 16  # nodes are so many times closer, at most, and to 0 the square of that
 _FINEST_PLANE = 2  # the same in the plane, where their number is squared
 _VALUES = 1 << 21  # numbers in the arrays of a part: values at the nodes of some kernels, or of some entries
 
 
-def _hermite_pair(f: Function, g: Function, *arguments: Floats) -> tuple[Expansion, Expansion]:
-    """The expansions of two functions, see _hermite_pairs."""
-    return _hermite_pairs([(f, g)], *map(xp.asarray, arguments))[0]
+def _correlations(K1: Floats, K2: Floats, C: Floats) -> Floats:
+    """C/sqrt(K1*K2), cut off at 1; 0 where a kernel vanishes."""
+    one, two = (1.0 / xp.sqrt(xp.where(K == 0.0, xp.inf, K)) for K in (K1, K2))
+    return xp.clip(C * one * two, -1.0, 1.0)
+
+
+def _largest_inside(size: Floats) -> float:
+    """The largest of some correlations but for those that are 1 but for rounding, of which no series is asked."""
+    return float(xp.where(size < 1.0 - 4.0 * _eps(size), size, 0.0).max())
 
 
 def _hermite_pairs(
@@ -52,75 +56,78 @@ def _hermite_pairs(
 ) -> tuple[tuple[Expansion, Expansion], ...]:
     """Expansions of the two functions of every pair, with as many terms as inputs need that are not parallel.
 
-    They are what _hermite_expansion returns, in the shape of the kernels, what is left as a list.
+    They are what _expanded returns, in the shape of the kernels.
     """
-    many = [math.prod(p.shape) > 1 for p in parameters]
-    varying = [p.shape for p, varies in zip(parameters, many) if varies]
-    shapes = [xp.broadcast_shapes(K.shape, *varying) for K in (K1, K2)]
+    many = [p for p in parameters if math.prod(p.shape) > 1]
+    shapes = [xp.broadcast_shapes(K.shape, *(p.shape for p in many)) for K in (K1, K2)]
 
-    def listed(first: Floats, second: Floats) -> Floats:
+    def both(first: Floats, second: Floats) -> Floats:
         """What the first and the second inputs have, one behind the other."""
         return xp.concatenate([xp.broadcast_to(a, shape).reshape(-1) for a, shape in zip((first, second), shapes)])
 
-    kernels, columns = (
-        listed(K1, K2),
-        [listed(p, p) if varies else p.reshape(()) for p, varies in zip(parameters, many)],
-    )
-    place = _integers(kernels.shape[0], kernels)
-    if not any(many):
-        kernels, place = xp.unique(kernels, return_inverse=True)
-    correlations = xp.abs(_correlations(K1, K2, C))
-    reach = float(xp.where(correlations < _parallel(C), correlations, 0.0).max())
+    kernels, columns = both(K1, K2), [both(p, p) if math.prod(p.shape) > 1 else p.reshape(()) for p in parameters]
+    index = _integers(kernels.shape[0], kernels)
+    if not many:
+        kernels, index = xp.unique(kernels, return_inverse=True)
+    reach = _largest_inside(xp.abs(_correlations(K1, K2, C)))
     functions, terms, finer = dict.fromkeys(h for pair in pairs for h in pair), _TERMS[0], 1
     while True:
-        found = {h: _expanded(h, kernels, columns, terms, finer) for h in functions}
-        left = max(reach**terms * found[f][2][-1] * found[g][2][-1] for f, g in pairs)
+        expansions = {h: _expanded(h, kernels, columns, terms, finer) for h in functions}
+        left = max(reach**terms * expansions[f][2][-1] * expansions[g][2][-1] for f, g in pairs)
         if finer < _FINEST and any(
-            bool((xp.isinf(each) & xp.isfinite(kernels)).any()) for _, each, _ in found.values()
+            bool((xp.isinf(each) & xp.isfinite(kernels)).any()) for _, each, *_ in expansions.values()
         ):
             finer *= 2
         elif terms < _TERMS[-1] and left > _ENOUGH * _eps(K1):
             terms = _TERMS[_TERMS.index(terms) + 1]
         else:
             break
-    size = math.prod(shapes[0])
-    sides = [(place.reshape(-1)[part], shape) for part, shape in zip((slice(size), slice(size, None)), shapes)]
-    one, two = (
-        {h: (a[at].reshape((*shape, terms)), each[at].reshape(shape), worst) for h, (a, each, worst) in found.items()}
-        for at, shape in sides
-    )
-    return tuple([(one[f], two[g]) for f, g in pairs])
+
+    def of_one(h: Function, shape: tuple[int, ...], at: Places) -> Expansion:
+        a, each, worst, largest = expansions[h]
+        return a[at].reshape((*shape, terms)), each[at].reshape(shape), worst, largest
+
+    first, second = shapes
+    size = math.prod(first)
+    return tuple([(of_one(f, first, index[:size]), of_one(g, second, index[size:])) for f, g in pairs])
 
 
 def _expanded(f: Function, kernels: Floats, columns: Sequence[Floats], terms: int, finer: int) -> Expansion:
-    """The expansion of one function, some kernels at a time; what is left as a list."""
-    x, weight, table = (_placed(a, kernels) for a in _kept_rule(_level(kernels), finer, terms))
-    step, parts = max(_VALUES // x.shape[0], 1), []
+    """The expansion of one function at kernels.
+
+    Returns:
+        a_n along a last axis; the root of 1 - sum a_n**2/<f**2>, infinite where nodes are too far apart; the largest of
+        all kernels, as lists: that root for each number of terms, and abs(a_n) in units of the root of <f**2>.
+    """
+    x, weight, table = _rule_for(kernels, finer, terms)
+    step, rows = max(_VALUES // x.shape[0], 1), []
     for start in range(0, kernels.shape[0], step):
-        some = slice(start, start + step)
-        values = _at_nodes(f, kernels[some], [p[some] if p.shape else p for p in columns], x)
-        parts.append(_hermite_expansion(values, (x, weight, table)))
-    a, left, worst = zip(*parts)
-    return xp.concatenate(a), xp.concatenate(left), xp.amax(xp.stack(worst), 0).tolist()
+        at = slice(start, start + step)
+        parts, size = _parts_of_one(_at_nodes(f, kernels[at], [_at(p, at) for p in columns], x), weight)
+        a, off = _coefficients_of(parts, table)
+        shares = xp.flip(xp.cumsum(xp.flip(a * a, (1,)), 1), (1,))
+        left = _root_of_rest(shares[:, 0], off)
+        shares = xp.concatenate([shares, 0.0 * shares[:, :1]], 1)
+        squares = xp.where(xp.isfinite(left)[:, None], left[:, None] ** 2 + shares, 0.0)
+        rows.append((a * size[:, None], left, xp.sqrt(xp.amax(squares, 0)), xp.amax(xp.nan_to_num(xp.abs(a)), 0)))
+    coefficients, lefts, *largest = zip(*rows)
+    worst, sizes = (xp.amax(xp.stack(part), 0).tolist() for part in largest)
+    return xp.concatenate(coefficients), xp.concatenate(lefts), worst, sizes
 
 
-def _level(*kernels: Floats) -> int:
-    """The smallest n for which all kernels are at most 4**n."""
-    largest = max(float(xp.where(xp.isfinite(K), K, 1.0).max()) for K in kernels)
-    return max(0, math.ceil(0.5 * math.log2(max(largest, 1.0))))
+def _rule_for(kernels: Floats, finer: int, terms: int) -> Rule:
+    """The rule for the largest kernel, where kernels are."""
+    largest = float(xp.where(xp.isfinite(kernels), kernels, 1.0).max())
+    rule = _kept_rule(math.ceil(0.5 * math.log2(max(largest, 1.0))), finer, terms)
+    return tuple([xp.asarray(a, device=kernels.device) for a in rule])  # type: ignore[return-value]
 
 
 @functools.lru_cache(maxsize=16)
 def _kept_rule(level: int, finer: int, terms: int) -> Rule:
-    """The rule for kernels up to 4**level; the last ones are kept."""
+    """The rule for kernels up to 4**level; the last of so many polynomials is a wave of the length 2*pi/sqrt(terms)."""
     scale = xp.asarray(0.5**level / finer**2, dtype=xp.float64)
-    x, weight = _side_rule(scale, _side_nodes(scale, _step(terms) / finer))
+    x, weight = _side_rule(scale, min(0.125, 1.6 / math.sqrt(terms)) / finer)
     return x, weight, _polynomials((0.0 * weight, weight), x, 0, terms)[1]
-
-
-def _placed(a: Floats, like: Floats) -> Floats:
-    """An array where another one is."""
-    return a
 
 
 def _hermite_sum(K1: Floats, K2: Floats, C: Floats, one: Expansion, two: Expansion, fine: list[Bools]) -> Floats:
@@ -128,47 +135,32 @@ def _hermite_sum(K1: Floats, K2: Floats, C: Floats, one: Expansion, two: Expansi
 
     It has as many terms as the inputs need that are not parallel: those of a matrix have the value of one input.
     """
-    (a, one_left, one_worst), (b, two_left, two_worst) = one, two
+    (a, one_left, one_worst, one_largest), (b, two_left, two_worst, two_largest) = one, two
     eps, rho = _eps(a), xp.atleast_1d(_correlations(K1, K2, C))
-    size, square = xp.abs(rho), rho * rho
-    inside = size < _parallel(a)
-    reach = max(float(xp.where(inside, size, 0.0).max()), 0.1)  # small correlations keep the digits of odd functions
+    size = xp.abs(rho)
+    reach = max(_largest_inside(size), 0.1)  # small correlations keep the digits of odd functions
     left = [first * second * reach**n / eps for n, (first, second) in enumerate(zip(one_worst, two_worst))]
     short = next((n for n in range(1, len(left)) if left[n] <= _SOUGHT), len(left) - 1)
-    good = inside & (size ** (len(left) - 1) * (one_left * two_left) <= _ENOUGH * eps)
+    root = 1.0 / (len(left) - 1)  # of what is left, which takes powers of one kernel alone
+    good = (size <= reach) & (size * one_left**root * two_left**root <= (_ENOUGH * eps) ** root)
     if not bool(good.all()):
         fine.append(good)
-    a_n, b_n = [_dense(xp.moveaxis(s[..., :short], -1, 0)) for s in (a, b)]
-    weights = (_hermite_weight(a_n) * _hermite_weight(b_n)).tolist()
-    *others, last = [0, *[n for n in range(1, short) if weights[n] > 0.05 * eps]]  # others are 0 but for rounding
-    total = a_n[last] * b_n[last] + xp.zeros_like(rho)
-    for n in reversed(others):
-        for _ in range((last - n) // 2):
-            total *= square
-        if (last - n) % 2:
-            total *= rho
-        if weights[n] > 0.05 * eps:
-            total += a_n[n] * b_n[n]
-        last = n
+    # the others are 0 but for rounding: those of even or of odd functions
+    orders = [n for n in range(short) if one_largest[n] * two_largest[n] > 0.05 * eps] or [0]
+    gaps = [n - before for n, before in zip(orders, [0, *orders])]
+    powers = {gap: rho**gap if gap > 1 else rho for gap in gaps}
+    terms = zip(gaps, *(xp.stack([h[..., n] for n in orders]) for h in (a, b)))
+    total = xp.zeros_like(rho)
+    for gap, a_n, b_n in reversed(list(terms)):
+        total += a_n * b_n
+        if gap:
+            total *= powers[gap]
     return total
 
 
-def _dense(a: Floats) -> Floats:
-    """An array in the order of its axes in memory."""
-    return xp.ascontiguousarray(a)
-
-
-def _hermite_weight(coefficients: Floats) -> Floats:
-    """How large the coefficients of each order are beside the largest of the same kernel: 0 of what is even or odd."""
-    size = xp.nan_to_num(xp.abs(coefficients)).reshape((coefficients.shape[0], -1))
-    largest = xp.amax(size, 0)
-    shares: Floats = xp.amax(size / xp.where(largest > 0.0, largest, 1.0), 1)
-    return shares
-
-
-def _at(a: Floats, places: Places) -> Floats:
+def _at(a: Floats, entries: Places | slice) -> Floats:
     """Some entries of an array of one axis; a number is the same for all."""
-    return a[places] if a.shape else a
+    return a[entries] if a.shape else a
 
 
 def _smooth_entries(
@@ -179,31 +171,30 @@ def _smooth_entries(
     Parameters may be numbers. Inputs of correlation 1 are one variable. Where nodes are too far apart, values are nan,
     or what ``closer`` computes from the functions and all arguments.
     """
-    rho, apart = _correlation(K1, K2, C)
-    known, out = xp.isfinite(K1 + K2 + C + sum(parameters)), math.nan * rho
+    rho, apart = _exact_correlation(K1, K2, C)
+    finite, out = xp.isfinite(K1 + K2 + C + sum(parameters)), math.nan * rho
     parallel = apart == 0.0
     order = xp.argsort(xp.abs(rho))
-    order, too_long = order[(known & ~parallel)[order]], []
+    order, too_long = order[(finite & ~parallel)[order]], []
     for start in range(0, order.shape[0], _VALUES // _TERMS[-1]):
-        some = order[start : start + _VALUES // _TERMS[-1]]
-        k1, k2, c, fine = K1[some], K2[some], C[some], []  # type: ignore[var-annotated]
-        ((one, two),) = _hermite_pairs([(f, g)], k1, k2, c, *(_at(p, some) for p in parameters))
-        out[some] = _hermite_sum(k1, k2, c, one, two, fine)
-        too_long += [some[~part] for part in fine]
-    rest = xp.concatenate([order[:0], *too_long])
-    lines, finer = xp.where(known & parallel)[0], 1
-    while finer <= _FINEST and lines.shape[0] + rest.shape[0]:
-        x, weight, table = (_placed(a, K1) for a in _kept_rule(_level(K1, K2), finer, 2))
-        on_line = functools.partial(_parallel_average, f, g, rule=(x, weight, table))
+        at = order[start : start + _VALUES // _TERMS[-1]]
+        k1, k2, c, fine = K1[at], K2[at], C[at], []  # type: ignore[var-annotated]
+        ((one, two),) = _hermite_pairs([(f, g)], k1, k2, c, *(_at(p, at) for p in parameters))
+        out[at] = _hermite_sum(k1, k2, c, one, two, fine)
+        too_long += [at[~part] for part in fine]
+    plane, line, finer = xp.concatenate([order[:0], *too_long]), xp.where(finite & parallel)[0], 1
+    while finer <= _FINEST and line.shape[0] + plane.shape[0]:
+        rule = _rule_for(xp.maximum(K1, K2), finer, 2)
+        on_line = functools.partial(_parallel_average, f, g, rule=rule)
         in_plane = functools.partial(_plane_average, f, g, finer=finer)
-        parts = (on_line, lines, _VALUES // x.shape[0]), (in_plane, rest, max(16 // finer**2, 1))
-        for average, places, few in parts:
-            for start in range(0, places.shape[0], few):
-                at = places[start : start + few]
+        parts = (on_line, line, _VALUES // rule[0].shape[0]), (in_plane, plane, max(16 // finer**2, 1))
+        for average, entries, few in parts:
+            for start in range(0, entries.shape[0], few):
+                at = entries[start : start + few]
                 out[at] = average(K1[at], K2[at], rho[at], apart[at], [_at(p, at) for p in parameters])
-        lines, rest, finer = lines[xp.isnan(out[lines])], rest[xp.isnan(out[rest])], 2 * finer
-        rest = rest if finer <= _FINEST_PLANE else rest[:0]
+        line, plane, finer = line[xp.isnan(out[line])], plane[xp.isnan(out[plane])], 2 * finer
+        plane = plane if finer <= _FINEST_PLANE else plane[:0]
     if closer is not None:
-        at = xp.where(known & ~xp.isfinite(out))[0]
+        at = xp.where(finite & ~xp.isfinite(out))[0]
         out[at] = closer(f, g, K1[at], K2[at], C[at], *(p[at] if p.shape else p + 0.0 * K1[at] for p in parameters))
     return xp.where(xp.isfinite(out), out, math.nan)

@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as xp
 
 from ..runtime.array_types import Floats, Places
-from ..runtime.error_free import _correlation
+from ..runtime.error_free import _exact_correlation
 from .clustered_nodes import _integers
 
 Breaks: TypeAlias = Sequence[Floats | float]
@@ -93,8 +93,8 @@ def _sorted(anchors: Sequence[Floats]) -> list[Floats]:
     """Anchors in increasing order, entry by entry."""
     ordered: list[Floats] = []
     for anchor in anchors:
-        for place, other in enumerate(ordered):
-            ordered[place], anchor = xp.minimum(other, anchor), xp.maximum(other, anchor)
+        for position, other in enumerate(ordered):
+            ordered[position], anchor = xp.minimum(other, anchor), xp.maximum(other, anchor)
         ordered.append(anchor)
     return ordered
 
@@ -194,7 +194,7 @@ def _conditional_average(f: Piecewise, mean: Floats, variance: Floats, *paramete
 
 def _pair_average(f: Piecewise, g: Piecewise, K1: Floats, K2: Floats, C: Floats, *parameters: Floats) -> Floats:
     """<f(z1) g(z2)> for variances K1, K2 and covariance C: the series in the correlation, and sums beside it."""
-    rho, apart = _correlation(K1, K2, C)
+    rho, apart = _exact_correlation(K1, K2, C)
     first, second = (xp.sqrt(K.clip(1e-280)) for K in (K1, K2))
     second = xp.where(rho < 0.0, -second, second)
     parallel, finite = apart == 0.0, xp.isfinite(rho + apart)  # squares of kernels may be no floats
@@ -202,11 +202,11 @@ def _pair_average(f: Piecewise, g: Piecewise, K1: Floats, K2: Floats, C: Floats,
     count = order.shape[0] - int(parallel.sum())
     left, line, out = order[:count], order[count:], math.nan * rho
     for terms in _SERIES:
-        some = left[xp.abs(rho[left]) ** terms <= 4e-16]
-        kernels = _expansions_needed(f, g, first[some], second[some])
-        if kernels * terms**1.5 * 4e-8 < some.shape[0] * 1e-3:  # seconds for coefficients, and in the plane
-            out[some] = _series(_chosen(f, some), _chosen(g, some), first[some], xp.abs(second[some]), rho[some],
-                                [p[some] for p in parameters], terms)  # fmt: skip
+        short = left[xp.abs(rho[left]) ** terms <= 4e-16]
+        kernels = _expansions_needed(f, g, first[short], second[short])
+        if kernels * terms**1.5 * 4e-8 < short.shape[0] * 1e-3:  # seconds for coefficients, and in the plane
+            out[short] = _series(_chosen(f, short), _chosen(g, short), first[short], xp.abs(second[short]), rho[short],
+                                [p[short] for p in parameters], terms)  # fmt: skip
             left = left[xp.isnan(out[left])]
 
     def on_line(at: Places, finer: int, close: float) -> Floats:
@@ -295,9 +295,9 @@ def _series(
 
 def _expansion(f: Piecewise, deviation: Floats, parameters: Sequence[Floats], terms: int) -> tuple[Floats, Places]:
     """The Hermite coefficients of every different entry, a row for each order; which of them an entry has."""
-    place = _integers(deviation.shape[0], deviation)
+    position = _integers(deviation.shape[0], deviation)
     if not _varies(f) and not parameters:
-        deviation, place = xp.unique(deviation, return_inverse=True)
+        deviation, position = xp.unique(deviation, return_inverse=True)
     finer, columns = math.ceil(0.375 * math.sqrt(terms)), []  # the last polynomial is a wave of length 2*pi/sqrt(terms)
     few = max(_NODES_AT_ONCE // (1024 * finer), 1)
     for start in range(0, deviation.shape[0], few):
@@ -307,7 +307,7 @@ def _expansion(f: Piecewise, deviation: Floats, parameters: Sequence[Floats], te
         x, weight, second = _between([a / shared for a in h[2]], _scale(1, s), finer)
         value = _values(h, s[..., None] * x, [p[at] for p in parameters])
         columns.append(_moments(x, value * weight, value * second, (value * value * weight).sum(-1), terms))
-    return xp.concatenate(columns, 1), place
+    return xp.concatenate(columns, 1), position
 
 
 def _moments(x: Floats, mass: Floats, second: Floats, square: Floats, terms: int) -> Floats:

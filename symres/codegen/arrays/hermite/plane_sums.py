@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as xp
 
 from ..runtime.array_types import Floats
-from .clustered_nodes import _FARTHEST, Rule, _at_nodes, _clustered, _eps, _side_nodes
+from .clustered_nodes import _FARTHEST, Rule, _at_nodes, _clustered, _eps
 
 Function: TypeAlias = Callable[..., Floats]
 
@@ -35,21 +35,17 @@ def _plane_average(
     the average over u is that of a product of averages over v. Those change around z = 0, and the nodes of v are close
     together there; the nodes of u at 0. The complement is sqrt(1 - rho**2).
     """
-
-    def nodes(scale: Floats, middle: Floats) -> tuple[Floats, Floats]:
-        scale = scale / finer**2
-        return _clustered(scale, middle, 2 * _side_nodes(scale, _PLANE_STEP / finer) + 1)
-
     distance = (complement * complement / (1.0 + xp.abs(rho)))[:, None]  # large kernels need all digits of 1 - r
     shared, apart = xp.sqrt(1.0 - distance), xp.sqrt(distance)
     largest = xp.sqrt(xp.maximum(K1, K2))[:, None] * shared
-    u, weight = nodes(1.0 / largest.clip(1.0)[:, 0], 0.0 * rho)
+    u, weight = _clustered(1.0 / largest.clip(1.0)[:, 0] / finer**2, 0.0 * rho, _PLANE_STEP / finer)
     deviations = xp.stack([xp.sqrt(K1), xp.sqrt(K2) * xp.where(rho < 0.0, -1.0, 1.0)])[..., None]
-    scales = 1.0 / (xp.abs(deviations) * apart).clip(1.0) + 0.0 * u
-    v, mass = nodes(scales, (-shared / apart * u).clip(-_FARTHEST, _FARTHEST) + 0.0 * scales)
+    scales = 1.0 / (xp.abs(deviations) * apart).clip(1.0) / finer**2 + 0.0 * u
+    middle = (-shared / apart * u).clip(-_FARTHEST, _FARTHEST) + 0.0 * scales
+    v, mass = _clustered(scales, middle, _PLANE_STEP / finer)
     z = deviations[..., None] * (shared[..., None] * u[..., None] + apart[..., None] * v)
     columns = [p[:, None, None] if p.shape else p for p in parameters]
-    one, two = (h(side, *columns) * own for h, side, own in zip((f, g), z, mass))
+    one, two = (h(z_of_one, *columns) * weights for h, z_of_one, weights in zip((f, g), z, mass))
     coarse = 4.0 * one[..., ::2].sum(-1) * two[..., ::2].sum(-1) * weight
     one, two = one.sum(-1), two.sum(-1)
     squares = [0.5 * (h * h + xp.flip(h * h, (-1,))) * weight for h in (one, two)]  # the last one is both ends
@@ -78,12 +74,7 @@ def _settled(value: Floats, coarse: Floats, squares: Sequence[Floats]) -> Floats
     """A sum over all nodes; nan where that over every second node is not near: nodes may be closer.
 
     It is infinite where functions have mass at the last node, as those have that grow like exponentials: closer nodes
-    would change nothing.
-
-    Args:
-        value: the sum.
-        coarse: that over every second node.
-        squares: the terms of <f**2> and of <g**2>.
+    would change nothing. The squares are the terms of <f**2> and of <g**2>.
     """
     eps, (first, second) = _eps(value), (terms.sum(-1) for terms in squares)
     near = xp.abs(value - coarse) <= 2.0 * math.sqrt(eps) * xp.sqrt(first) * xp.sqrt(second)

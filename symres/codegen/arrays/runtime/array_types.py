@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 Places: TypeAlias = NDArray[np.intp]
+Cut: TypeAlias = tuple[slice, ...]
 DType: TypeAlias = np.dtype[np.floating]
 Function: TypeAlias = Callable[..., Floats]
 Entries = TypeVar("Entries")  # an array, or tuples of arrays

@@ -7,52 +7,42 @@ import numpy as xp
 from .array_types import Bools, DType, Floats
 
 
-def _two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """The rounded product and its rounding error: their sum is a*b exactly (Dekker)."""
-    product = a * b
-    t = 134217729.0 * a
-    a_high = t - (t - a)
-    a_low = a - a_high
-    t = 134217729.0 * b
-    b_high = t - (t - b)
-    b_low = b - b_high
-    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-
-
-def _two_square(a: Floats) -> tuple[Floats, Floats]:
-    """The rounded square and its rounding error: their sum is a**2 exactly (Dekker)."""
-    square = a * a
+def _halves(a: Floats) -> tuple[Floats, Floats]:
+    """The leading half of the digits of a number, and the other half: products of halves are exact (Dekker)."""
     t = 134217729.0 * a
     high = t - (t - a)
-    low = a - high
-    return square, ((high * high - square) + 2.0 * high * low) + low * low
+    return high, a - high
 
 
 def _cross_difference(x: Floats, y: Floats, u: Floats, v: Floats) -> Floats:
-    """x*y - u*v without cancellation."""
-    p, p_error = _two_product(x, y)
-    q, q_error = _two_product(u, v)
+    """x*y - u*v without cancellation: what rounding takes from the products is computed too."""
+    p, q = x * y, u * v
+    (a, b), (c, d), (e, f), (g, h) = map(_halves, (x, y, u, v))
+    p_error = ((a * c - p) + a * d + b * c) + b * d
+    q_error = ((e * g - q) + e * h + f * g) + f * h
     return (p - q) + (p_error - q_error)
 
 
 def _determinant(K1: Floats, K2: Floats, C: Floats) -> Floats:
     """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
-    p, p_error = _two_product(K1, K2)
-    q, q_error = _two_square(C)
-    return xp.maximum((p - q) + (p_error - q_error), 0.0)
+    return xp.maximum(_cross_difference(K1, K2, C, C), 0.0)
 
 
 def _correlation(K1: Floats, K2: Floats, C: Floats) -> tuple[Floats, Floats]:
+    """See _exact_correlation; a library that differentiates has its own."""
+    return _exact_correlation(K1, K2, C)
+
+
+def _exact_correlation(K1: Floats, K2: Floats, C: Floats) -> tuple[Floats, Floats]:
     """C/sqrt(K1*K2) and sqrt(1 - (C/sqrt(K1*K2))**2), without cancellation; 0 and 1 where a kernel vanishes."""
     size = xp.sqrt(K1) * xp.sqrt(K2)
     vanishes = size == 0.0
     size = xp.where(vanishes, 1.0, size)
     ratio = xp.where(vanishes, 0.0, xp.clip(C / size, -1.0, 1.0))
-    rest = xp.sqrt(_determinant(K1, K2, C)) / size
-    rest = xp.where(
-        size > 1e-140, rest, xp.sqrt((1.0 - ratio) * (1.0 + ratio))
-    )  # products of the kernels are no floats
-    return ratio, xp.minimum(rest, 1.0)
+    exact = xp.sqrt(xp.clip(_cross_difference(K1, K2, C, C), 0.0, None)) / size
+    smallest = float(xp.finfo(size.dtype).tiny) ** 0.45  # products of smaller kernels are not floats
+    complement = xp.where(size > smallest, exact, xp.sqrt((1.0 - ratio) * (1.0 + ratio)))
+    return ratio, xp.clip(complement, None, 1.0)
 
 
 def _possible(K1: Floats, K2: Floats, C: Floats, kind: DType | None = None) -> Bools:
@@ -62,10 +52,18 @@ def _possible(K1: Floats, K2: Floats, C: Floats, kind: DType | None = None) -> B
 
 
 def _clipped(K1: Floats, K2: Floats, C: Floats) -> Floats:
-    """Covariances, cut off at sqrt(K1*K2); next to it only what its own rounding does not explain."""
+    """Covariances, cut off at sqrt(K1*K2), where they keep their derivative.
+
+    Next to it only what its own rounding does not explain is cut off.
+    """
     first, second = xp.sqrt(K1), xp.sqrt(K2)
     most = xp.where(K1 == K2, K1, ((1.0 + 2.0 * float(xp.finfo(first.dtype).eps)) * first) * second)
-    return xp.clip(C, -most, most)
+    return _moving_with(C, xp.clip(C, -most, most))
+
+
+def _moving_with(a: Floats, value: Floats) -> Floats:
+    """A value with the derivatives of ``a``; a library that differentiates has its own."""
+    return value
 
 
 def _separation(K1: Floats, K2: Floats, C: Floats) -> Floats:

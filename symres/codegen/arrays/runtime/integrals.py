@@ -30,8 +30,8 @@ def _fixed_sum(
 def _with_nodes(term: Callable[..., Floats], rule: Rule, first: Floats, second: Floats, *parts: Floats) -> Floats:
     """The same by one rule: its nodes between 0 and 1, and their weights."""
     width, total = second - first, 0.0 * first
-    for place, weight in rule:
-        total = total + weight * term(first + width * place, *parts)
+    for position, weight in rule:
+        total = total + weight * term(first + width * position, *parts)
     return width * total
 
 

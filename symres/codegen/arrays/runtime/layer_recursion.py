@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as xp
 
 from .array_types import Apart, Bools, Entries, Floats, Function, Layer, Maps, Near, Network, Own, OwnOfLayers
-from .error_free import _determinant
+from .error_free import _determinant, _moving_with
 
 _SMALLEST = 1e-150  # kernels below count as 0: their products are no floats
 _LOST = xp.nan  # the kernel of an input without a direction, where a normaliser needs one
@@ -51,8 +51,8 @@ def _inputs(network: Network, K: Floats, parameters: Sequence[Own]) -> tuple[Own
         if network[3]:
             lost.append(lost[-1] | ~(K > 0.0 if directed else K >= 0.0))
             K = xp.where(lost[-1], _LOST, K)
-        following, *own = one(K, *row)
-        kept.append((K, *own))
+        following, *extras = one(K, *row)
+        kept.append((K, *extras))
         K = following
     return (*kept, (xp.where(lost[-1], _LOST, K) if network[3] else K,)), lost
 
@@ -77,15 +77,15 @@ def _through_layers(
     apart = _separated(K1, K2, C, same, sharp) if determined else (C, C, C)  # which no layer takes
     yield C, Theta
     for number, (layer, row) in enumerate(zip(layers, parameters)):
-        own, before = (first[number][1:], second[number][1:]), (K1, K2, *apart[:2])
-        C, Theta = (_full(a, C) for a in layer[1](K1, K2, C, Theta, apart[2], *own, *row))
+        extras, before = (first[number][1:], second[number][1:]), (K1, K2, *apart[:2])
+        C, Theta = (_full(a, C) for a in layer[1](K1, K2, C, Theta, apart[2], *extras, *row))
         K1, K2 = first[number + 1][0], second[number + 1][0]
         C = _replaced(C, same, K1)
         yield C, Theta
         if determined:
             apart = _separated_behind(K1, K2, C, same, sharp)
         if sharp:
-            apart = _carried(layer, _is_near(*before[2:]) & ~same, before, apart, own, row)
+            apart = _carried(layer, _is_near(*before[2:]) & ~same, before, apart, extras, row)
 
 
 def _is_near(size: Floats, gap: Floats) -> Bools:
@@ -111,37 +111,31 @@ def _separated_behind(K1: Floats, K2: Floats, C: Floats, same: Bools, sharp: boo
     return size, gap, _replaced(xp.maximum(gap * (2.0 * size - gap), 0.0), same, 0.0)
 
 
-def _behind(layer: Layer, before: Near, after: Apart, own: tuple[Own, Own], row: Own) -> Apart:
+def _behind(layer: Layer, before: Near, after: Apart, extras: tuple[Own, Own], row: Own) -> Apart:
     """What is known behind a layer of inputs that were near before it: their distance, if it is certain, is carried."""
     _, pair, slope, parallel, *_ = layer
     size, gap, determinant = after
-    narrowed, doubt = _narrowed(slope, before, own, row)
-    distance = narrowed + _parted(pair, parallel, before, size, own, row)
+    narrowed, doubt = _narrowed(slope, before, extras, row)
+    distance = narrowed + _parted(pair, parallel, before, size, extras, row)
     certain = doubt <= 0.5 * float(xp.finfo(size.dtype).eps) * size  # slopes may change fast
     product = distance * (2.0 * size - distance)
     return size, xp.where(certain, distance, gap), xp.where(certain, product, determinant)
 
 
-def _carried(layer: Layer, near: Bools, before: Near, after: Apart, own: tuple[Own, Own], row: Own) -> Apart:
+def _carried(layer: Layer, near: Bools, before: Near, after: Apart, extras: tuple[Own, Own], row: Own) -> Apart:
     """What is known behind a layer, with the distances of inputs that were near before it."""
     if near.any():
-        carried = _behind(layer, _some(before, near), _some(after, near), _some(own, near), _some(row, near))
+        carried = _behind(layer, *(_entries_at(a, near) for a in (before, after, extras, row)))  # type: ignore[arg-type]
         for whole, part in zip(after, carried):
             whole[near] = part
     return after
 
 
-def _some(a: Entries, near: Bools) -> Entries:
+def _entries_at(a: Entries, near: Bools) -> Entries:
     """The entries of an array, or of each of a tuple; what is one number stays one."""
     if isinstance(a, tuple):
-        return tuple([_some(entry, near) for entry in a])  # type: ignore[return-value]
+        return tuple([_entries_at(entry, near) for entry in a])  # type: ignore[return-value]
     return a if isinstance(a, float) or a.ndim == 0 else xp.broadcast_to(a, near.shape)[near]  # type: ignore
-
-
-def _apart(K1: Floats, K2: Floats, C: Floats) -> Floats:
-    """K1*K2 - C**2 behind a layer, whose C has been rounded: no product needs more digits."""
-    size = xp.sqrt(K1) * xp.sqrt(K2)
-    return xp.maximum((size - C) * (size + C), 0.0)
 
 
 def _full(a: Floats | float, like: Floats) -> Floats:
@@ -154,17 +148,12 @@ def _replaced(a: Floats, mask: Bools, value: Floats | float) -> Floats:
     return _moving_with(a, xp.where(mask, value, a))
 
 
-def _moving_with(a: Floats, value: Floats) -> Floats:
-    """A value with the derivatives of ``a``; a library that differentiates has its own."""
-    return value
-
-
 def _fixed(a: Floats) -> Floats:
     """An array without derivatives."""
     return a
 
 
-def _narrowed(slope: Function, before: Near, own: tuple[Own, Own], row: Own) -> tuple[Floats, Floats]:
+def _narrowed(slope: Function, before: Near, extras: tuple[Own, Own], row: Own) -> tuple[Floats, Floats]:
     """How far C' is below that of parallel inputs: the integral of dC'/dC over the gap, in the root of the distance.
 
     Returns:
@@ -174,18 +163,18 @@ def _narrowed(slope: Function, before: Near, own: tuple[Own, Own], row: Own) -> 
     total, other = 0.0 * gap, 0.0 * gap
     for v, weight, lower in _NODES:
         inner = gap * (v * v)
-        part = 2.0 * v * slope(K1, K2, size - inner, inner * (2.0 * size - inner), *own, *row)
+        part = 2.0 * v * slope(K1, K2, size - inner, inner * (2.0 * size - inner), *extras, *row)
         total, other = total + weight * part, other + lower * part
     return gap * total, gap * abs(total - other)
 
 
 def _parted(
-    pair: Maps, parallel: Function | None, before: Near, following: Floats, own: tuple[Own, Own], row: Own
+    pair: Maps, parallel: Function | None, before: Near, following: Floats, extras: tuple[Own, Own], row: Own
 ) -> Floats:
     """How far C' of parallel inputs is below sqrt(K1'*K2'); ``parallel`` is the difference of their squares."""
     K1, K2, size, _ = before
     if parallel is not None:
-        more = parallel(K1, K2, *row)
-        return more / (following + xp.sqrt(xp.clip(following * following - more, 0.0, None)))
-    apart = following - pair(K1, K2, size, 0.0 * size, 0.0 * size, *own, *row)[0]
+        difference = parallel(K1, K2, *row)
+        return difference / (following + xp.sqrt(xp.clip(following * following - difference, 0.0, None)))
+    apart = following - pair(K1, K2, size, 0.0 * size, 0.0 * size, *extras, *row)[0]
     return xp.where((K1 == K2) | (apart < 1e-15 * following), 0.0, apart)

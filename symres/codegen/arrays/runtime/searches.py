@@ -28,8 +28,8 @@ def _zero_between(function: Callable[[float], float], a: float, b: float) -> flo
         least = (tiny + 4e-16 * abs(best)) / abs(b - a) if a != b else 1.0
         if f == 0.0 or least > 0.5:
             return best
-        share, place, height = 0.5, (a - b) / (c - b), (f - g) / (h - g)
-        if height * height < place and (1.0 - height) ** 2 < 1.0 - place:
+        share, position, height = 0.5, (a - b) / (c - b), (f - g) / (h - g)
+        if height * height < position and (1.0 - height) ** 2 < 1.0 - position:
             share = f / (g - f) * h / (g - h) + (c - a) / (b - a) * f / (h - f) * g / (h - g)
         share = min(max(share, least), 1.0 - least)
 

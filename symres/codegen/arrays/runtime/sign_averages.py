@@ -44,14 +44,14 @@ def _edge(h: Floats, y: Floats) -> Floats:
     Near the origin the complement of Owen's function is taken, whose integrand is smooth there.
     """
     nodes, weights = _gauss(h)
-    size, place = xp.abs(h), xp.abs(y)
-    far = (size >= 1.0) | (place >= 1.0)
-    a, b = xp.where(far, size, 1.0), xp.clip(place, None, 1e150)
+    size, start = xp.abs(h), xp.abs(y)
+    far = (size >= 1.0) | (start >= 1.0)
+    a, b = xp.where(far, size, 1.0), xp.clip(start, None, 1e150)
     length = 76.0 / (b + xp.sqrt(b * b + 76.0))  # all but exp(-38) of it
     square = (a * a)[..., None]
     t = b[..., None] + length[..., None] * nodes
     value = a * length * (xp.exp(-0.5 * (square + t * t)) / (square + t * t) * weights).sum(-1)
-    a, b = xp.where(far, 0.5, size), xp.where(far, 0.25, place)
+    a, b = xp.where(far, 0.5, size), xp.where(far, 0.25, start)
     large = xp.maximum(a, b)
     slope = xp.minimum(a, b) / xp.clip(large, 1e-300, None)
     t = slope[..., None] * nodes
@@ -108,12 +108,13 @@ _OTHERS = (
 )  # the opposite correlation of each, then its neighbours
 
 
-def _given_two(t: Floats | float, r: Floats, kl: Floats, ik: Floats, il: Floats, jk: Floats, jl: Floats) -> Floats:
-    """The sine of the angle of two variables, where two others of correlation t*r are 0; all correlations times t."""
-    r, kl, ik, il, jk, jl = t * r, t * kl, t * ik, t * il, t * jk, t * jl
-    rest = (1.0 - r) * (1.0 + r)
-    covariance = kl * rest - ik * il - jk * jl + r * (ik * jl + il * jk)
-    first, second = rest - ik * ik - jk * jk + 2.0 * r * ik * jk, rest - il * il - jl * jl + 2.0 * r * il * jl
+def _conditional_sine(t: Floats | float, *correlations: Floats) -> Floats:
+    """The sine of the angle of two variables, where two others are 0: of all correlations times t."""
+    r, kl, ik, il, jk, jl = (t * correlation for correlation in correlations)
+    variance = (1.0 - r) * (1.0 + r)
+    covariance = kl * variance - ik * il - jk * jl + r * (ik * jl + il * jk)
+    first = variance - ik * ik - jk * jk + 2.0 * r * ik * jk
+    second = variance - il * il - jl * jl + 2.0 * r * il * jl
     size = xp.sqrt(xp.clip(first, 1e-300, None)) * xp.sqrt(xp.clip(second, 1e-300, None))
     return xp.clip(covariance / size, -1.0, 1.0)
 
@@ -127,7 +128,7 @@ def _of_four_signs(*r: Floats) -> Floats:
         angle = xp.arcsin(xp.clip(fixed, -1.0, 1.0))
         sure = xp.where(fixed == 0.0, 1.0, fixed)
         share = xp.sin(angle[..., None] * path) / sure[..., None]
-        inner = xp.arcsin(_given_two(share, *[r[i][..., None] for i in (_OTHERS.index(others), *others)]))
+        inner = xp.arcsin(_conditional_sine(share, *[r[i][..., None] for i in (_OTHERS.index(others), *others)]))
         total = total + angle * (inner * weights).sum(-1)
     return 0.4052847345693511 * total
 

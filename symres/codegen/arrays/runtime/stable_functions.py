@@ -18,17 +18,24 @@ def _positive(u: Floats) -> Floats:
     return xp.clip(u, float(xp.finfo(u.dtype).tiny) ** 0.45, None)
 
 
+def _erfcx(u: Floats) -> Floats:
+    """exp(u*u)*erfc(u)."""
+    value: Floats = special.erfcx(u)
+    return value
+
+
 def _scaled_tail(u: Floats, v: Floats, w: Floats) -> Floats:
     """exp(u)*erfc(w) from v = u - w*w too: the tail is scaled where it is small."""
     small = w > 0.0
-    return xp.exp(xp.where(small, v, u)) * xp.where(small, special.erfcx(xp.clip(w, 0.0, None)), special.erfc(w))
+    tail = xp.where(small, _erfcx(xp.where(small, w, 0.0)), special.erfc(xp.where(small, 0.0, w)))
+    return xp.exp(xp.where(small, v, u)) * tail
 
 
 def _erfcxm1(u: Floats) -> Floats:
     """exp(u*u)*erfc(u) - 1 for u >= 0, without cancellation at u = 0."""
     small = xp.clip(u, None, 1.0)
     near = xp.expm1(small * small) * special.erfc(small) - special.erf(small)
-    return xp.where(u < 1.0, near, special.erfcx(u) - 1.0)
+    return xp.where(u < 1.0, near, _erfcx(u) - 1.0)
 
 
 def _expsinh(a: Floats, b: Floats) -> Floats:
@@ -58,38 +65,32 @@ def _sigmoid(u: Floats) -> Floats:
 
 def _piecewise(u: Floats, edges: Floats, table: Floats) -> Floats:
     """The piecewise Chebyshev polynomial of u with the given inner and outer edges (Clenshaw's recursion)."""
-    u = xp.minimum(u, edges[-1])
-    piece = xp.searchsorted(edges[1:-1], u, side="right")
-    left, right = edges[piece], edges[piece + 1]
+    ends, rows = _as_table(edges, u), _as_table(table, u)
+    u = xp.where(u > ends[-1], ends[-1], u)
+    piece = xp.searchsorted(ends[1:-1], u.reshape(-1), side="right").reshape(u.shape)
+    left, right = ends[piece], ends[piece + 1]
     t = (2.0 * u - (left + right)) / (right - left)
     high, low = xp.zeros_like(t), xp.zeros_like(t)
-    for row in table[:0:-1]:
-        high, low = row[piece] + 2.0 * t * high - low, high
-    return table[0][piece] + t * high - low
+    for k in range(rows.shape[0] - 1, 0, -1):
+        high, low = rows[k][piece] + 2.0 * t * high - low, high
+    return rows[0][piece] + t * high - low
 
 
-_ARCTAN_TAIL = (  # (1 - arctan(u)/u)/v with v = u**2 from 0 to 1, from the highest power on
-    -1.806195461861215e-05,
-    0.00019996189377901382,
-    -0.0010496035084968515,
-    0.0034958859739163094,
-    -0.008368931178450162,
-    0.015535152475414177,
-    -0.023696731580048622,
-    0.031277189066996385,
-    -0.03749486812535247,
-    0.04260356632601652,
-    -0.04737749579527779,
-    0.052579733342841106,
-    -0.05881506877793656,
-    0.06666564699289104,
-    -0.07692298971033217,
-    0.09090908590891934,
-    -0.11111111093490827,
-    0.14285714285384132,
-    -0.1999999999999753,
+def _as_table(numbers: Floats, like: Floats) -> Floats:
+    """Numbers as an array of the type of another one."""
+    return xp.asarray(numbers, dtype=like.dtype)
+
+
+# fmt: off
+
+_ARCTAN_TAIL = (  # (1 - arctan(u)/u)/v with v = u**2 from 0 to 0.287, from the highest power on
+    -0.006270403299079487, 0.019361576819845072, -0.03226762597754204, 0.04109238512453447,
+    -0.04709357175408248, 0.052548571871658775, -0.05881416801493554, 0.06666592449557195,
+    -0.07692303674719647, 0.0909090894941717, -0.1111111110811686, 0.14285714285681142, -0.19999999999999854,
     0.3333333333333333,
 )
+
+# fmt: on
 
 
 def _angular_sum(total: Floats, apart: Floats, M: Floats, N: Floats, s: Floats) -> Floats:
@@ -98,7 +99,7 @@ def _angular_sum(total: Floats, apart: Floats, M: Floats, N: Floats, s: Floats) 
     Where theta is small it is apart + M*s*(1 - theta/tan(theta)), with ``apart`` = rest - M*s.
     """
     near = s < -1.5 * N
-    v = (s / xp.where(near, xp.sqrt(N * N + s * s) - N, xp.inf)) ** 2
+    v = (s / xp.where(near, xp.sqrt(N * N + s * s) - N, xp.inf)) ** 2  # tan(theta/2)**2
     tail = 0.0 * v
     for coefficient in _ARCTAN_TAIL:
         tail = tail * v + coefficient

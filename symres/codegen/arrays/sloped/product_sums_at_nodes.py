@@ -28,9 +28,9 @@ def _derivative(
     for letter in name[1:]:
         total: dict = {}
         for powers, number in terms.items():
-            for place, power in enumerate(powers):
-                for more, slope in slopes["zabcdefghijklmnopqrstuvwxy".index(letter)][place].items() if power else ():
-                    key = tuple([p + q - (n == place) for n, (p, q) in enumerate(zip(powers, more))])
+            for index, power in enumerate(powers):
+                for added, slope in slopes["zabcdefghijklmnopqrstuvwxy".index(letter)][index].items() if power else ():
+                    key = tuple([p + q - (n == index) for n, (p, q) in enumerate(zip(powers, added))])
                     total[key] = total.get(key, 0.0) + number * power * slope
         terms = {powers: number for powers, number in total.items() if number}
     return lambda z, *parameters: _sum_of_products(terms, factors(z, *parameters))
@@ -48,12 +48,12 @@ def _sum_of_products(terms: Products, factors: Sequence[Floats]) -> Floats:
     return total
 
 
-def _price(place: int, pair: tuple[str, str]) -> list[tuple[str, str]]:
+def _price(index: int, pair: tuple[str, str]) -> list[tuple[str, str]]:
     """The averages whose sum is the derivative of one in an argument, K1, K2, C, parameters; in a kernel twice that.
 
     By Price's theorem <f g> changes by <f'' g>/2 with K1 and by <f' g'> with C.
     """
-    letter = chr(94 + place)
+    letter = chr(94 + index)
     changes = [("zz", "")], [("", "zz")], [("z", "z")], [(letter, ""), ("", letter)]
     first, second = pair
-    return [("".join(sorted(first + one)), "".join(sorted(second + two))) for one, two in changes[min(place, 3)]]
+    return [("".join(sorted(first + one)), "".join(sorted(second + two))) for one, two in changes[min(index, 3)]]

@@ -10,7 +10,7 @@ from scipy import special
 from ..runtime.array_types import Floats
 from ..runtime.sign_averages import (
     _OTHERS,
-    _given_two,
+    _conditional_sine,
     _in_parts,
     _legs,
     _of_equal_signs,
@@ -72,16 +72,16 @@ def _two_tails(h: Floats, k: Floats, x: Floats, y: Floats) -> Floats:
 def _four_signs(*r: Floats) -> Floats:
     """The average of four signs, see _of_four_signs; up to 4e-11 off close to linear dependence."""
 
-    def slope(place: int) -> Callable[..., Floats]:
+    def slope(number: int) -> Callable[..., Floats]:
         """The derivative in a correlation: two variables at zero, and the signs of the others there."""
 
         def at(*r: Floats) -> Floats:
-            inner = xp.arcsin(_given_two(1.0, r[place], *[r[i] for i in _OTHERS[place]]))
-            return 0.4052847345693511 * inner / xp.sqrt(xp.clip((1.0 - r[place]) * (1.0 + r[place]), 1e-300, None))
+            inner = xp.arcsin(_conditional_sine(1.0, r[number], *[r[i] for i in _OTHERS[number]]))
+            return 0.4052847345693511 * inner / xp.sqrt(xp.clip((1.0 - r[number]) * (1.0 + r[number]), 1e-300, None))
 
         return at
 
-    return _sloped(lambda *r: _in_parts(_of_four_signs, *r), [slope(place) for place in range(6)], *r)
+    return _sloped(lambda *r: _in_parts(_of_four_signs, *r), [slope(number) for number in range(6)], *r)
 
 
 def _slope_of_equal_signs(r: Floats) -> Floats:

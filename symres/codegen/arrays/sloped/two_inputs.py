@@ -1,7 +1,7 @@
-"""Roots and determinants of the kernels of two inputs, with derivatives that are finite where the inputs are parallel.
+"""Roots and correlations of the kernels of two inputs, with derivatives that are finite where the inputs are parallel.
 
-A library that differentiates has ``_sloped``, ``_moving_with`` and ``_difference_of_products`` of its own; one that is
-to compute products in a wider type has ``_for_products`` and ``_of_type``.
+A library that differentiates has ``_moving_with`` and a ``_determinant`` of its own, which moves like the polynomial on
+the boundary too; one that is to compute products in a wider type has ``_for_products`` and ``_of_type``.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from __future__ import annotations
 import numpy as xp
 
 from ..runtime.array_types import Floats
-from ..runtime.error_free import _cross_difference
-from ..runtime.layer_recursion import _moving_with
-from .sloped_functions import _sloped
+from ..runtime.error_free import _determinant
 
 
 def _for_products(a: Floats) -> Floats:
@@ -31,7 +29,7 @@ def _at_least(x: Floats, bound: float) -> Floats:
 
 def _at_most(x: Floats, bound: float) -> Floats:
     """The smaller one; what equals the bound still moves with x."""
-    return xp.clip(x, None, bound)
+    return xp.where(x > bound, bound, x)
 
 
 def _root(x: Floats) -> Floats:
@@ -52,20 +50,6 @@ def _ratio(a: Floats, b: Floats) -> Floats:
     return xp.where(nonzero, a / xp.where(nonzero, b, 1.0), 0.0)
 
 
-def _difference_of_products(K1: Floats, K2: Floats, C: Floats) -> Floats:
-    """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
-    return xp.maximum(_cross_difference(K1, K2, C, C), 0.0)
-
-
-def _determinant(K1: Floats, K2: Floats, C: Floats) -> Floats:
-    """K1*K2 - C**2 without cancellation; its derivative is that of the polynomial, on the boundary too.
-
-    Through a maximum with 0 it would be 0 there.
-    """
-    slopes = lambda K1, K2, C: K2, lambda K1, K2, C: K1, lambda K1, K2, C: -2.0 * C
-    return _sloped(_difference_of_products, slopes, K1, K2, C)
-
-
 def _correlation(K1: Floats, K2: Floats, C: Floats) -> tuple[Floats, Floats]:
     """C/sqrt(K1*K2) and sqrt(1 - (C/sqrt(K1*K2))**2), without cancellation; 0 and 1 where a kernel vanishes."""
     k1, k2, c = map(_for_products, (K1, K2, C))
@@ -77,13 +61,6 @@ def _correlation(K1: Floats, K2: Floats, C: Floats) -> tuple[Floats, Floats]:
     smallest = float(xp.finfo(size.dtype).tiny) ** 0.45  # rounding errors of products below are no floats
     complement = xp.where(size > smallest, complement, _root((1.0 - ratio) * (1.0 + ratio)))
     return _of_type(ratio, C), _of_type(_at_most(complement, 1.0), C)
-
-
-def _clipped(K1: Floats, K2: Floats, C: Floats) -> Floats:
-    """Covariances, cut off at sqrt(K1*K2), where they keep their derivative."""
-    most = ((1.0 + 2.0 * float(xp.finfo(C.dtype).eps)) * xp.sqrt(K1)) * xp.sqrt(K2)
-    most = xp.where(K1 == K2, K1, most)
-    return _moving_with(C, xp.clip(C, -most, most))
 
 
 def _separation(K1: Floats, K2: Floats, C: Floats) -> Floats:

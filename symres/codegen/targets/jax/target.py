@@ -20,8 +20,7 @@ from ...planning.network_plan import NetworkPlan
 from ...planning.plan import Component
 from ...planning.target import ArrayFunction, Capabilities, Floats
 from ...wording import docstrings
-from .components import component_source
-from .dialect import JAX
+from .components import JAX, component_source
 
 _SHORTEST = 1024  # entries that are measured at a time: for each number of entries the code is compiled once
 _SHORTEST_SERIES = 16  # the same of averages, where an entry takes longer
@@ -37,7 +36,7 @@ class JaxTarget(DifferentiableTarget):
     name, title, libraries = "jax", "JAX", ("jax",)
     capabilities = Capabilities(dtypes=("float32", "float64"), jit=True, gradients=True, quadrature=False, mends=False)
     dialect = JAX
-    as_arrays = "_arrays"
+    as_arrays = "_of_one_type"
     imports = (
         {"contextlib": "import contextlib", "functools": "import functools", "math": "import math"},
         {"jax": "import jax", "jnp": "import jax.numpy as jnp"},

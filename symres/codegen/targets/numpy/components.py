@@ -11,6 +11,7 @@ import sympy as sp
 
 from ....core.symbols import K1, K2, C, Theta
 from ....functions.records.gaussian_signs import S4, T4
+from ...arrays.array_functions import array_functions
 from ...arrays.component_text import (
     arguments,
     closed,
@@ -24,16 +25,33 @@ from ...arrays.component_text import (
 from ...arrays.smooth_functions import SmoothPair, smooth_pairs
 from ...averages import average_code
 from ...averages.integrands import PiecewiseIntegrand
-from ...emission.emitter import OUT, Emitter, Source, Tile, argument, defined, literal, variable
+from ...emission.emitter import OUT, Dialect, Emitter, Source, Tile, argument, defined, literal, variable
 from ...fits.chebyshev import Fit
 from ...planning.plan import KERNELS, Component, Function
 from ...stable.angles import AngleForm
-from ...stable.primitives import TwoSigns, TwoTails
+from ...stable.primitives import AngularSum, Distance, TwoSigns, TwoTails
 from ...stable.rewrites import stabilise
 from ...stable.rounding_error import doubt
-from .dialect import NUMPY
 from .fast_paths import POSSIBLE, fast_paths, with_determinant
 from .tiles import FastPath, Tiler
+
+NUMPY = Dialect(
+    name="NumPy",
+    functions={
+        **array_functions("numpy", "np", "special"),
+        AngularSum: "_angular_sum({0}, lambda: {1}, {2}, {3}, {4})",
+        Distance: "np.maximum(({0} - {2}) + ({1} - {2}), 0.0)",
+    },
+    sqrt="np.sqrt({0})",
+    root="np.sqrt({0})",
+    radical="np.power({0}, {1})",
+    power="np.power({0}, {1})",
+    infinity="np.inf",
+    library="np",
+    nan="np.nan",
+    at_least="np.maximum({0}, {1})",
+    at_most="np.minimum({0}, {1})",
+)
 
 MATRICES = (C, Theta)  # the arguments that differ from entry to entry
 
@@ -152,9 +170,9 @@ def series_tile(component: Component) -> Tile | None:
     if len(pairs) != 1 or not pairs[0].factor.is_number:
         return None
     names = _smooth_functions(component, pairs)
-    called = "".join(f"{names[f]}, " for f in (pairs[0].first, pairs[0].second))
+    first, second = (names[f] for f in (pairs[0].first, pairs[0].second))
     return Tile(
-        (f"return _hermite_pair({called}{arguments(component)})",),
+        (f"return _hermite_pairs([({first}, {second})], {arguments(component)})[0]",),
         ("one, two = axes", f"scratch[0][...] = _hermite_sum(K1, K2, {variable(C)}, one, two, fine)"),
         2,
         _ARRAYS,

@@ -15,8 +15,7 @@ from ...emission.emitter import Emitter, Source, variable
 from ...planning.plan import Component, Function
 from ...planning.target import ArrayFunction, Capabilities, Floats
 from ...wording import docstrings
-from .components import body, component_source, function_lines, function_tile, measured_tile
-from .dialect import NUMPY
+from .components import NUMPY, body, component_source, function_lines, function_tile, measured_tile
 
 
 class NumpyTarget(ArrayTarget):

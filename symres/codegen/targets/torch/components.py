@@ -8,13 +8,30 @@ from functools import lru_cache
 import sympy as sp
 
 from ...arrays import differentiable
+from ...arrays.array_functions import array_functions
 from ...arrays.component_text import arguments
 from ...arrays.smooth_functions import smooth_pairs, sum_source
 from ...averages import average_code
-from ...emission.emitter import Source, defined, variable
+from ...emission.emitter import Dialect, Source, defined, variable
 from ...planning.plan import Component
+from ...stable.primitives import Distance
 from ...stable.rounding_error import doubt
-from .dialect import TORCH
+
+TORCH = Dialect(
+    name="PyTorch",
+    functions={
+        **array_functions("torch", "torch", "torch"),
+        Distance: "torch.clamp(({0} - {2}) + ({1} - {2}), min=0.0)",
+    },
+    sqrt="torch.sqrt({0})",
+    root="_root({0})",
+    radical="_radical({0}, {1})",
+    power="torch.pow({0}, {1})",
+    infinity="math.inf",
+    library="torch",
+    at_least="torch.clamp({0}, min={1})",
+    at_most="torch.clamp({0}, max={1})",
+)
 
 
 @lru_cache(maxsize=512)
@@ -31,10 +48,10 @@ def _quadrature_source(component: Component) -> Source:
         return _checked_source(component, component.code, component.fallback_integral)
     pairs = smooth_pairs(component)
     if pairs:
-        found = sum_source(component, pairs, TORCH, '"{name}"')
+        source = sum_source(component, pairs, TORCH, '"{name}"')
         functions = [f for pair in pairs for f in (pair.first, pair.second)]
         closer = average_code.closer_text(component.name, functions, component.symbols, TORCH)
-        return replace(found, preamble=(*found.preamble, closer)) if closer else found
+        return replace(source, preamble=(*source.preamble, closer)) if closer else source
     name, listed = component.name, arguments(component)
     value = average_code.source(name, component.symbols, component.formula, TORCH)
     preamble, tables, calls = list(value.preamble), list(value.tables), []

@@ -17,8 +17,7 @@ from ...planning.network_plan import NetworkPlan
 from ...planning.plan import Function
 from ...planning.target import ArrayFunction, Capabilities, Floats
 from ...wording import docstrings
-from .components import component_source
-from .dialect import TORCH
+from .components import TORCH, component_source
 
 DIGEST = "DIGEST_OF_THIS_TEXT"
 
@@ -29,7 +28,7 @@ class TorchTarget(DifferentiableTarget):
     name, title, libraries = "torch", "PyTorch", ("torch",)
     capabilities = Capabilities(dtypes=("float32", "float64"), jit=True, gradients=True)
     dialect = TORCH
-    as_arrays = "_tensors"
+    as_arrays = "_of_one_type"
     imports = (
         {"functools": "import functools", "math": "import math"},
         {"torch": "import torch"},

@@ -15,7 +15,7 @@ from symres.codegen.stable.correlation_form import restored
 from symres.codegen.stable.primitives import Atan2, Restored
 from symres.codegen.stable.rewrites import stabilise
 from symres.codegen.targets.numpy import TARGET
-from symres.codegen.targets.numpy.dialect import NUMPY
+from symres.codegen.targets.numpy.components import NUMPY
 from symres.core.symbols import K1, K2, C, K, z
 from symres.functions.companions import Erfc, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
 from tests.shared import runtime

@@ -14,8 +14,8 @@ from symres.codegen import targets
 from symres.codegen.emission.emitter import Emitter
 from symres.codegen.planning.target import Target
 from symres.codegen.targets.numpy import TARGET as NUMPY
-from symres.codegen.targets.numpy.dialect import NUMPY as NUMPY_DIALECT
-from symres.codegen.targets.torch.dialect import TORCH as TORCH_DIALECT
+from symres.codegen.targets.numpy.components import NUMPY as NUMPY_DIALECT
+from symres.codegen.targets.torch.components import TORCH as TORCH_DIALECT
 from symres.core.errors import DeclarationError
 from symres.core.symbols import K, z
 from symres.report.export import export_targets

@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from .given_derivatives import _sloped
+
 
 def _halves(a: Array) -> tuple[Array, Array]:
     """The leading half of the digits of a number, and the rest: products of halves are exact."""
@@ -31,9 +33,15 @@ def _cross_difference(x: Array, y: Array, u: Array, v: Array) -> Array:
     """x*y - u*v without cancellation."""
     (a, b), (c, d), (e, f), (g, h) = map(_halves, jnp.broadcast_arrays(*map(jnp.asarray, (x, y, u, v))))
     total, lost = _two_sum(a * c, -e * g)
-    rest = b * d - f * h
+    small = b * d - f * h
     for first, second in ((a * d, -e * h), (b * c, -f * g)):
         part, error = _two_sum(first, second)
-        total, more = _two_sum(total, part)
-        rest = rest + (error + more)
-    return total + (rest + lost)
+        total, rounded = _two_sum(total, part)
+        small = small + (error + rounded)
+    return total + (small + lost)
+
+
+def _determinant(K1: Array, K2: Array, C: Array) -> Array:
+    """K1*K2 - C**2 without cancellation, at least 0; it moves like the polynomial, on the boundary too."""
+    slopes = lambda K1, K2, C: K2, lambda K1, K2, C: K1, lambda K1, K2, C: -2.0 * C
+    return _sloped(lambda K1, K2, C: jnp.maximum(_cross_difference(K1, K2, C, C), 0.0), slopes, K1, K2, C)

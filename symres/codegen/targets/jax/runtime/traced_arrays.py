@@ -1,16 +1,19 @@
-"""Arguments as arrays of one type, bounds and roots with finite derivatives, fits."""
+"""Arguments as arrays of one type, bounds with finite derivatives, integrals whose nodes never change as loops."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+Rule: TypeAlias = Sequence[tuple[float, float]]
 
-def _arrays(*values: ArrayLike) -> list[Array]:
+
+def _of_one_type(*values: ArrayLike) -> list[Array]:
     """The arguments as arrays of one floating type; numbers alone have the widest that is switched on."""
     arrays = [jnp.asarray(v) for v in values if not isinstance(v, (int, float))]
     kind = jnp.result_type(*[a.dtype for a in arrays]) if arrays else jnp.result_type(float)
@@ -20,7 +23,7 @@ def _arrays(*values: ArrayLike) -> list[Array]:
     return [jnp.asarray(v, dtype=kind) for v in values]
 
 
-def _widened(a: ArrayLike) -> Array:
+def _widened(a: ArrayLike, like: Array | None = None) -> Array:
     """An array in the widest floating type that is switched on: float64 with jax_enable_x64, float32 without."""
     return jnp.asarray(a, dtype=jnp.result_type(float))
 
@@ -56,19 +59,20 @@ def _at_least(x: Array, bound: ArrayLike) -> Array:
     return jnp.where(x < bound, bound, x)
 
 
-def _at_most(x: Array, bound: ArrayLike) -> Array:
-    """The smaller one; what equals the bound still moves with x."""
-    return jnp.where(x > bound, bound, x)
+def _fixed_sum(
+    term: Callable[..., Array], rules: tuple[Rule, Rule], first: Array, second: Array, ease: Array, *parts: Array
+) -> Array:
+    """The integral of a term from the first to the second limit; the first rule is for an ease of 1 or more."""
+    return jax.lax.cond(
+        jnp.all(ease >= 1.0), *(lambda rule=rule: _with_nodes(term, rule, first, second, *parts) for rule in rules)
+    )
 
 
-def _piecewise(u: Array, edges: Sequence[float], table: Sequence[Sequence[float]]) -> Array:
-    """The piecewise Chebyshev polynomial of u with the given inner and outer edges (Clenshaw's recursion)."""
-    ends, rows = jnp.asarray(edges, dtype=u.dtype), jnp.asarray(table, dtype=u.dtype)
-    u = _at_most(u, ends[-1])
-    piece = jnp.searchsorted(ends[1:-1], u, side="right")
-    left, right = ends[piece], ends[piece + 1]
-    t = (2.0 * u - (left + right)) / (right - left)
-    high, low = jnp.zeros_like(t), jnp.zeros_like(t)
-    for k in range(rows.shape[0] - 1, 0, -1):
-        high, low = rows[k][piece] + 2.0 * t * high - low, high
-    return rows[0][piece] + t * high - low
+def _with_nodes(term: Callable[..., Array], rule: Rule, first: Array, second: Array, *parts: Array) -> Array:
+    """The same by one rule: its nodes between 0 and 1, and their weights."""
+    width, (x, w) = second - first, jnp.array(rule).T
+
+    def with_node(n: int, total: Array) -> Array:
+        return total + w[n] * term(first + width * x[n], *parts)
+
+    return width * jax.lax.fori_loop(1, len(rule), with_node, w[0] * term(first + width * x[0], *parts))

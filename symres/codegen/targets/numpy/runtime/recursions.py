@@ -9,13 +9,12 @@ from contextlib import AbstractContextManager
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ....arrays.feature_rows.kernels_of_rows import _kernels_of_rows
-from ....arrays.feature_rows.real_arguments import _covariances, _real
-from ....arrays.hermite.matrix_parts import _chunk, _parts
+from ....arrays.feature_rows.kernels_of_rows import _covariances, _kernels_of_rows, _real
 from ....arrays.runtime.array_types import Bools, Floats, Network, Own, OwnOfLayers
+from ....arrays.runtime.entries import _chunk, _parts
 from ....arrays.runtime.error_free import _possible
 from ....arrays.runtime.layer_recursion import _full, _inputs, _through_layers
-from .blockwise import _valid
+from .at_entries import _valid
 
 
 def _deep(
@@ -28,30 +27,30 @@ def _deep(
     every_layer: bool,
 ) -> tuple[Floats, ...]:
     """All layers, block by block; what depends on one input alone is computed before, if there are few."""
-    given = [_valid(K1), _valid(K2), _covariances(K1, K2, C), Theta, *(value for row in parameters for value in row)]
-    arrays = [_real(a) for a in given]
+    inputs = [_valid(K1), _valid(K2), _covariances(K1, K2, C), Theta, *(value for row in parameters for value in row)]
+    arrays = [_real(a) for a in inputs]
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
     result = np.empty((2, len(parameters) + 1 if every_layer else 1, *(shape or (1,))))
     axes = result.ndim - 2
     first, second, covariance, tangent, *others = [a.reshape((1,) * (axes - a.ndim) + a.shape) for a in arrays]
-    rest = iter([a.reshape(())[()] if a.size == 1 else a for a in others])
-    rows = tuple([tuple([next(rest) for _ in row]) for row in parameters])
+    numbers = iter([a.reshape(())[()] if a.size == 1 else a for a in others])
+    rows = tuple([tuple([next(numbers) for _ in row]) for row in parameters])
     with np.errstate(all="ignore"):
         few = 4 * (first.size + second.size) <= math.prod(shape)
         both = (_inputs(network, first, rows)[0], _inputs(network, second, rows)[0]) if few else None
         for part in _parts(result.shape[2:], network[4]):
-            some = _chunk(rows, part)
+            chunk = _chunk(rows, part)
             one, two = (
                 _chunk(both, part)
                 if both is not None
-                else [_inputs(network, _chunk(K, part), some)[0] for K in (first, second)]
+                else [_inputs(network, _chunk(K, part), chunk)[0] for K in (first, second)]
             )
             out = result[(slice(None), slice(None), *part)]
             C = _chunk(covariance, part)
             C = np.where(_possible(_chunk(first, part), _chunk(second, part), C), C, np.nan)
-            _pass(network, one, two, C, _chunk(tangent, part), some, out)
-    found = result if every_layer else result[:, 0]
-    return tuple(found if shape else found[..., 0])
+            _pass(network, one, two, C, _chunk(tangent, part), chunk, out)
+    kernels = result if every_layer else result[:, 0]
+    return tuple(kernels if shape else kernels[..., 0])
 
 
 def _deep_matrix(
@@ -72,8 +71,8 @@ def _symmetric(network: Network, K: Floats, C: Floats, parameters: Sequence[tupl
         start = 0
         while start < K.size:
             rows = slice(start, start + max(network[4] // (K.size - start), 1))
-            first = tuple(tuple(np.reshape(a, (-1, 1))[rows] if np.ndim(a) else a for a in own) for own in inputs)
-            second = tuple(tuple(a[start:] if np.ndim(a) else a for a in own) for own in inputs)
+            first = tuple(tuple(np.reshape(a, (-1, 1))[rows] if np.ndim(a) else a for a in extras) for extras in inputs)
+            second = tuple(tuple(a[start:] if np.ndim(a) else a for a in extras) for extras in inputs)
             part = result[:, :, rows, start:]
             _pass(network, first, second, C[rows, start:], 0.0, parameters, part)
             square = part[..., : part.shape[2]]
@@ -122,17 +121,17 @@ def _quiet() -> AbstractContextManager:
     return np.errstate(all="ignore")
 
 
-def _numbers(found: Sequence[float], like: Floats | None, shape: tuple[int, ...]) -> Floats:
+def _numbers(values: Sequence[float], like: Floats | None, shape: tuple[int, ...]) -> Floats:
     """An array of numbers, of the type of another one; a number if it has no axis."""
-    return np.array(found).reshape(shape)[()]
+    return np.array(values).reshape(shape)[()]
 
 
 def _columns(function: Callable[..., Floats], *arguments: ArrayLike) -> Floats:
     """The values of a function that takes one entry at a time: it sums terms, whose number depends on the entry."""
-    given = np.broadcast_arrays(*map(_real, arguments))
-    shape = given[0].shape
-    found = np.array([function(*(np.full(1, a) for a in row)).item() for row in zip(*(a.ravel() for a in given))])
-    return found.reshape(shape)[()]
+    columns = np.broadcast_arrays(*map(_real, arguments))
+    rows = zip(*(column.ravel() for column in columns))
+    values = np.array([function(*(np.full(1, a) for a in row)).item() for row in rows])
+    return values.reshape(columns[0].shape)[()]
 
 
 def _powers(ratio: Floats, first: int) -> Floats:

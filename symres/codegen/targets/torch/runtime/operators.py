@@ -16,7 +16,6 @@ from torch.autograd.function import FunctionCtx
 
 from ....arrays.runtime.entries import _few
 from ....arrays.runtime.gauss_legendre import _GAUSS_NODES, _GAUSS_WEIGHTS
-from ....arrays.sloped.refused_derivatives import NoDerivative
 
 Key: TypeAlias = tuple
 Values: TypeAlias = Callable[..., Tensor]
@@ -50,21 +49,21 @@ class _Differentiable(torch.autograd.Function):
         if gradient is None:
             return (None,) * len(ctx.needs_input_grad)
         slopes = ctx.slopes(ctx.key, ctx.needs_input_grad[3:], ctx.saved_tensors)
-        found = [slope if slope is None else gradient * slope for slope in slopes]
+        gradients = [slope if slope is None else gradient * slope for slope in slopes]
         axes = tuple(range(gradient.ndim - ctx.saved_tensors[0].ndim))
-        return None, None, None, *(a.sum(axes) if axes and a is not None else a for a in found)
+        return None, None, None, *(a.sum(axes) if axes and a is not None else a for a in gradients)
 
     @staticmethod
     def jvp(ctx: FunctionCtx, values: Values, slopes: Slopes, key: Key, *tangents: Tensor) -> Tensor:
-        own = ctx.slopes(ctx.key, [tangent is not None for tangent in tangents], ctx.saved_tensors)
-        return sum(tangent * slope for tangent, slope in zip(tangents, own) if slope is not None)
+        computed = ctx.slopes(ctx.key, [tangent is not None for tangent in tangents], ctx.saved_tensors)
+        return sum(tangent * slope for tangent, slope in zip(tangents, computed) if slope is not None)
 
     @staticmethod
     def vmap(info: object, axes: tuple, values: Values, slopes: Slopes, key: Key, *arguments: Tensor) -> tuple:
         moved = [a if axis is None else a.movedim(axis, 0) for a, axis in zip(arguments, axes[3:])]
         moved = torch.broadcast_tensors(*moved)
-        found = _Differentiable.apply(values, slopes, key, *moved)
-        return found, found.ndim - moved[0].ndim
+        result = _Differentiable.apply(values, slopes, key, *moved)
+        return result, result.ndim - moved[0].ndim
 
 
 def _operators(name: str, keys: str, values: Values, like: Values, slopes: Slopes) -> torch._ops._OpNamespace:
@@ -72,24 +71,24 @@ def _operators(name: str, keys: str, values: Values, like: Values, slopes: Slope
 
     Args:
         name: of the operator with derivatives; that of values alone has the same with ``_values``.
-        keys: the arguments before the tensors, as a signature has them.
-        values: computes values from those and a sequence of tensors of one shape.
-        like: a tensor like those values.
+        keys: the arguments before a sequence of tensors of one shape, as a signature has them.
+        values: computes values from both.
+        like: a tensor like the values.
         slopes: the key, which derivatives are needed, the tensors -> the derivative in each, None where none is needed.
     """
     names = (f"symres_DIGEST_OF_THIS_TEXT_{number}" for number in range(1 << 30))
-    found = next(found for found in (getattr(torch.ops, own) for own in names) if not hasattr(found, name))
-    first, second = f"{found.name}::{name}", f"{found.name}::{name}_values"
+    space = next(space for space in (getattr(torch.ops, n) for n in names) if not hasattr(space, name))
+    first, second = f"{space.name}::{name}", f"{space.name}::{name}_values"
     for operator in (first, second):
         torch.library.define(operator, f"({keys}, Tensor[] arguments) -> Tensor")
 
-    def differentiable(*given: Sequence[Tensor]) -> Tensor:
-        return _Differentiable.apply(getattr(found, f"{name}_values"), slopes, given[:-1], *given[-1])
+    def differentiable(*arguments: Sequence[Tensor]) -> Tensor:
+        return _Differentiable.apply(getattr(space, f"{name}_values"), slopes, arguments[:-1], *arguments[-1])
 
     torch.library.impl(first, ("CompositeImplicitAutograd", "FuncTorchDynamicLayerFrontMode"), differentiable)
     torch.library.register_fake(second, like)
     torch.library.impl(second, "default", values)
-    return found
+    return space
 
 
 def _flat(
@@ -108,10 +107,10 @@ def _flat(
 
 def _at_entries(name: str, slopes: str, step: int, arguments: Sequence[Tensor]) -> Tensor:
     """The values of a function, nan where an argument is no finite number: there it is not evaluated."""
-    known = torch.isfinite(sum(arguments)).reshape(-1)
-    out = _few(globals()[name], step, *(a.reshape(-1)[known].to(torch.float64) for a in arguments))
-    value = torch.full(known.shape, math.nan, dtype=torch.float64, device=known.device)
-    value[known] = torch.cat([*out, value[:0]])
+    finite = torch.isfinite(sum(arguments)).reshape(-1)
+    out = _few(globals()[name], step, *(a.reshape(-1)[finite].to(torch.float64) for a in arguments))
+    value = torch.full(finite.shape, math.nan, dtype=torch.float64, device=finite.device)
+    value[finite] = torch.cat([*out, value[:0]])
     return value.reshape(arguments[0].shape).to(arguments[0].dtype)
 
 
@@ -122,14 +121,20 @@ def _like_entries(name: str, slopes: str, step: int, arguments: Sequence[Tensor]
 
 def _slopes_at_entries(key: Key, needed: Sequence[bool], arguments: Sequence[Tensor]) -> list[Tensor | None]:
     """The derivatives that a function has by another one of the module."""
-    own = globals()[key[1]] if key[1] else _all_refused
-    slopes = own(needed, *arguments)
-    return [slope if wanted else None for slope, wanted in zip(slopes, needed)]
+    slopes = globals()[key[1]] if key[1] else _all_refused
+    return [slope if wanted else None for slope, wanted in zip(slopes(needed, *arguments), needed)]
 
 
 def _all_refused(needed: Sequence[bool], *arguments: Tensor) -> list[Tensor]:
     """The derivatives of a function that has none."""
     return [_flat(_refused, 1, *arguments)] * len(arguments)
+
+
+class NoDerivative(NotImplementedError):
+    """A derivative that a function does not have; symres, where it loads a module, puts a SymresError there."""
+
+    def __init__(self, asked: str, found: str, remedy: str) -> None:
+        super().__init__(f"{asked}: {found}; {remedy}")
 
 
 def _refused(*arguments: Tensor) -> Tensor:

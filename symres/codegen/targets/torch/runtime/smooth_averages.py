@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ....arrays.hermite.hermite_series import _hermite_pairs, _hermite_sum, _smooth_entries
-from ....arrays.hermite.matrix_parts import _chunk, _parts
+from ....arrays.runtime.entries import _chunk, _parts
 from ....arrays.sloped.product_sums_at_nodes import _derivative, _price
 from .operators import Key, _operators
 
@@ -33,13 +33,15 @@ def _smooth_average(
 def _slopes_of_averages(key: Key, needed: Sequence[bool], arguments: Sequence[Tensor]) -> list[Tensor | None]:
     """The derivatives of several averages along a new first axis; all are computed at once."""
     name, *pairs = key[0], *zip(*key[1:])
-    sums = [[_price(place, pair) if wanted else () for pair in pairs] for place, wanted in enumerate(needed)]
-    listed = list(dict.fromkeys(pair for row in sums for terms in row for pair in terms))
-    if not listed:
+    sums = [[_price(argument, pair) if wanted else () for pair in pairs] for argument, wanted in enumerate(needed)]
+    distinct = list(dict.fromkeys(pair for row in sums for terms in row for pair in terms))
+    if not distinct:
         return [None for _ in needed]
-    found = dict(zip(listed, _SMOOTH.smooth(name, *map(list, zip(*listed)), arguments).unbind(0)))
-    totals = [[functools.reduce(torch.add, [found[pair] for pair in terms]) for terms in row if terms] for row in sums]
-    return [(0.5 if place < 2 else 1.0) * torch.stack(row) if row else None for place, row in enumerate(totals)]
+    averages = dict(zip(distinct, _SMOOTH.smooth(name, *map(list, zip(*distinct)), arguments).unbind(0)))
+    totals = [
+        [functools.reduce(torch.add, [averages[pair] for pair in terms]) for terms in row if terms] for row in sums
+    ]
+    return [(0.5 if argument < 2 else 1.0) * torch.stack(row) if row else None for argument, row in enumerate(totals)]
 
 
 @functools.lru_cache
@@ -63,7 +65,8 @@ def _average_values(name: str, firsts: Sequence[str], seconds: Sequence[str], ar
         values = [_smooth_entries(f, g, *flat, closer=closer).reshape(C.shape) for f, g in pairs]
         return torch.stack(values).reshape((len(pairs), *shape)).to(arguments[0].dtype)
 
-    mirrored = _mirrored(pairs) if _is_symmetric(K1, K2, C) else {}
+    earlier = {n: pairs.index(pair[::-1]) for n, pair in enumerate(pairs) if pair[::-1] in pairs[:n]}
+    mirrored = earlier if earlier and _is_symmetric(K1, K2, C) else {}
     computed = [number for number in range(len(pairs)) if number not in mirrored]
     left = torch.zeros(out.shape, dtype=torch.bool, device=out.device)
     every = _hermite_pairs([pairs[n] for n in computed], K1, K2, C, *parameters)
@@ -72,21 +75,16 @@ def _average_values(name: str, firsts: Sequence[str], seconds: Sequence[str], ar
         for number, expansions in zip(computed, _chunk(every, part)):
             fine: list[Tensor] = []
             out[number][part] = _hermite_sum(*kernels, *expansions, fine)
-            for known in fine:
-                left[number][part] = ~known
+            for good in fine:
+                left[number][part] = ~good
     for number in computed:
-        places = left[number].nonzero(as_tuple=True)
-        if places[0].numel():
-            entries = [a.expand(C.shape)[places] if a.ndim else a for a in (K1, K2, C, *parameters)]
-            out[number][places] = _smooth_entries(*pairs[number], *entries, closer=closer)
+        at = left[number].nonzero(as_tuple=True)
+        if at[0].numel():
+            entries = [a.expand(C.shape)[at] if a.ndim else a for a in (K1, K2, C, *parameters)]
+            out[number][at] = _smooth_entries(*pairs[number], *entries, closer=closer)
     for number, other in mirrored.items():
         out[number] = out[other].T
     return out.reshape((len(pairs), *shape)).to(arguments[0].dtype)
-
-
-def _mirrored(pairs: Sequence[tuple[Function, Function]]) -> dict[int, int]:
-    """Which pairs are earlier ones in the other order, and which those are."""
-    return {n: pairs.index(pair[::-1]) for n, pair in enumerate(pairs) if pair[::-1] in pairs[:n]}
 
 
 def _is_symmetric(K1: Tensor, K2: Tensor, C: Tensor) -> bool:
@@ -94,11 +92,6 @@ def _is_symmetric(K1: Tensor, K2: Tensor, C: Tensor) -> bool:
     if C.ndim != 2 or (*K1.shape, *K2.shape) != (C.shape[0], 1, 1, C.shape[1]):
         return False
     return torch.equal(K1.reshape(-1), K2.reshape(-1)) and torch.equal(C, C.T)
-
-
-def _like_averages(name: str, firsts: Sequence[str], seconds: Sequence[str], arguments: Sequence[Tensor]) -> Tensor:
-    """A tensor like the values."""
-    return arguments[0].new_empty((len(firsts), *arguments[0].shape))
 
 
 def _narrow(a: Tensor) -> Tensor:
@@ -115,16 +108,10 @@ def _integers(count: int, like: Tensor) -> Tensor:
     return torch.arange(count, device=like.device)
 
 
-def _placed(a: Tensor, like: Tensor) -> Tensor:
-    """A tensor on the device of another one."""
-    return a.to(like.device)
-
-
-def _dense(a: Tensor) -> Tensor:
-    """A tensor in the order of its axes in memory."""
-    return a.contiguous()
-
-
 _SMOOTH = _operators(
-    "smooth", "str name, str[] firsts, str[] seconds", _average_values, _like_averages, _slopes_of_averages
+    "smooth",
+    "str name, str[] firsts, str[] seconds",
+    _average_values,
+    lambda name, firsts, seconds, arguments: arguments[0].new_empty((len(firsts), *arguments[0].shape)),
+    _slopes_of_averages,
 )

@@ -1,4 +1,4 @@
-"""Arguments as tensors, values that move with others, products in float64, fits."""
+"""Arguments as tensors, values that move with others, products in float64, tables."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from ....arrays.runtime.entries import _few
-from ....arrays.runtime.error_free import _two_product, _two_square
+from ....arrays.runtime.error_free import _cross_difference
 
 
-def _tensors(*values: Tensor | float) -> list[Tensor]:
+def _of_one_type(*values: Tensor | float) -> list[Tensor]:
     """The arguments as tensors of one floating type on one device (numbers alone: float64)."""
     tensors = [v for v in values if isinstance(v, torch.Tensor)]
     kinds = [v.dtype for v in tensors if v.dtype.is_floating_point]
@@ -29,6 +29,11 @@ def _tensor(value: Tensor | float, kind: torch.dtype, device: torch.device | Non
     if made.is_complex():
         raise TypeError(f"arguments are real numbers, not {made.dtype}: pass the real parts")
     return made.to(dtype=kind, device=device)
+
+
+def _widened(a: Tensor | float, like: Tensor) -> Tensor:
+    """An argument as a tensor in float64, on the device of another one."""
+    return _tensor(a, torch.float64, like.device)
 
 
 def _shaped(value: Tensor | float, *idle: Tensor) -> Tensor:
@@ -65,21 +70,14 @@ def _of_type(a: Tensor, like: Tensor) -> Tensor:
     return a.to(like.dtype)
 
 
-def _difference_of_products(K1: Tensor, K2: Tensor, C: Tensor) -> Tensor:
-    """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
-    p, p_error = _two_product(_for_products(K1), _for_products(K2))
-    q, q_error = _two_square(_for_products(C))
-    return torch.clamp((p - q) + (p_error - q_error), min=0.0).to(C.dtype)
+def _determinant(K1: Tensor, K2: Tensor, C: Tensor) -> Tensor:
+    """K1*K2 - C**2 without cancellation, at least 0; it moves like the polynomial, on the boundary too."""
+    k1, k2, c = (a.to(torch.float64) for a in (K1, K2, C))  # products of float32 numbers are exact there
+    with torch.no_grad():
+        exact = torch.clamp(_cross_difference(k1, k2, c, c), min=0.0)
+    return _moving_with(k1 * k2 - c * c, exact).to(C.dtype)
 
 
-def _piecewise(u: Tensor, edges: Sequence[float], table: Sequence[Sequence[float]]) -> Tensor:
-    """The piecewise Chebyshev polynomial of u with the given inner and outer edges (Clenshaw's recursion)."""
-    ends, rows = (torch.tensor(a, dtype=u.dtype).to(u.device, non_blocking=True) for a in (edges, table))
-    u = torch.minimum(u, ends[-1])
-    piece = torch.searchsorted(ends[1:-1].contiguous(), u.detach().contiguous(), right=True)
-    left, right = ends[piece], ends[piece + 1]
-    t = (2.0 * u - (left + right)) / (right - left)
-    high, low = torch.zeros_like(t), torch.zeros_like(t)
-    for k in range(rows.shape[0] - 1, 0, -1):
-        high, low = rows[k][piece] + 2.0 * t * high - low, high
-    return rows[0][piece] + t * high - low
+def _as_table(numbers: Sequence[float], like: Tensor) -> Tensor:
+    """Numbers as a tensor of the type and on the device of another one, which is not waited for."""
+    return torch.tensor(numbers, dtype=like.dtype).to(like.device, non_blocking=True)

@@ -186,8 +186,8 @@ def _inputs(network, K, parameters):
         if network[3]:
             lost.append(lost[-1] | ~(K > 0.0 if directed else K >= 0.0))
             K = xp.where(lost[-1], _LOST, K)
-        following, *own = one(K, *row)
-        kept.append((K, *own))
+        following, *extras = one(K, *row)
+        kept.append((K, *extras))
         K = following
     return (*kept, (xp.where(lost[-1], _LOST, K) if network[3] else K,)), lost
 
@@ -204,15 +204,15 @@ def _through_layers(network, first, second, C, Theta, same, parameters):
     apart = _separated(K1, K2, C, same, sharp) if determined else (C, C, C)  # which no layer takes
     yield C, Theta
     for number, (layer, row) in enumerate(zip(layers, parameters)):
-        own, before = (first[number][1:], second[number][1:]), (K1, K2, *apart[:2])
-        C, Theta = (_full(a, C) for a in layer[1](K1, K2, C, Theta, apart[2], *own, *row))
+        extras, before = (first[number][1:], second[number][1:]), (K1, K2, *apart[:2])
+        C, Theta = (_full(a, C) for a in layer[1](K1, K2, C, Theta, apart[2], *extras, *row))
         K1, K2 = first[number + 1][0], second[number + 1][0]
         C = _replaced(C, same, K1)
         yield C, Theta
         if determined:
             apart = _separated_behind(K1, K2, C, same, sharp)
         if sharp:
-            apart = _carried(layer, _is_near(*before[2:]) & ~same, before, apart, own, row)
+            apart = _carried(layer, _is_near(*before[2:]) & ~same, before, apart, extras, row)
 
 
 def _is_near(size, gap):
@@ -231,12 +231,12 @@ def _separated(K1, K2, C, same, sharp):
     return size, _replaced(gap, _is_near(size, gap), product / (size + c)), determinant
 
 
-def _behind(layer, before, after, own, row):
+def _behind(layer, before, after, extras, row):
     """What is known behind a layer of inputs that were near before it: their distance, if it is certain, is carried."""
     _, pair, slope, parallel, *_ = layer
     size, gap, determinant = after
-    narrowed, doubt = _narrowed(slope, before, own, row)
-    distance = narrowed + _parted(pair, parallel, before, size, own, row)
+    narrowed, doubt = _narrowed(slope, before, extras, row)
+    distance = narrowed + _parted(pair, parallel, before, size, extras, row)
     certain = doubt <= 0.5 * float(xp.finfo(size.dtype).eps) * size  # slopes may change fast
     product = distance * (2.0 * size - distance)
     return size, xp.where(certain, distance, gap), xp.where(certain, product, determinant)
@@ -247,7 +247,7 @@ def _replaced(a, mask, value):
     return _moving_with(a, xp.where(mask, value, a))
 
 
-def _narrowed(slope, before, own, row):
+def _narrowed(slope, before, extras, row):
     """How far C' is below that of parallel inputs: the integral of dC'/dC over the gap, in the root of the distance.
 
     Returns:
@@ -257,19 +257,59 @@ def _narrowed(slope, before, own, row):
     total, other = 0.0 * gap, 0.0 * gap
     for v, weight, lower in _NODES:
         inner = gap * (v * v)
-        part = 2.0 * v * slope(K1, K2, size - inner, inner * (2.0 * size - inner), *own, *row)
+        part = 2.0 * v * slope(K1, K2, size - inner, inner * (2.0 * size - inner), *extras, *row)
         total, other = total + weight * part, other + lower * part
     return gap * total, gap * abs(total - other)
 
 
-def _parted(pair, parallel, before, following, own, row):
+def _parted(pair, parallel, before, following, extras, row):
     """How far C' of parallel inputs is below sqrt(K1'*K2'); ``parallel`` is the difference of their squares."""
     K1, K2, size, _ = before
     if parallel is not None:
-        more = parallel(K1, K2, *row)
-        return more / (following + xp.sqrt(xp.clip(following * following - more, 0.0, None)))
-    apart = following - pair(K1, K2, size, 0.0 * size, 0.0 * size, *own, *row)[0]
+        difference = parallel(K1, K2, *row)
+        return difference / (following + xp.sqrt(xp.clip(following * following - difference, 0.0, None)))
+    apart = following - pair(K1, K2, size, 0.0 * size, 0.0 * size, *extras, *row)[0]
     return xp.where((K1 == K2) | (apart < 1e-15 * following), 0.0, apart)
+
+
+_LOST = 1.0  # the kernel of an input without a direction, so that gradients of other inputs are what they are
+
+
+def _deep(network, K1, K2, C, Theta, parameters, every_layer, same=None):
+    """All layers; an excess of C over the kernel of equal inputs is equality.
+
+    ``same`` says which inputs are equal, where C has been cut off at sqrt(K1*K2); without it, those with C = K1 = K2.
+    """
+    arguments = [K1, K2, C, Theta, *(value for row in parameters for value in row)]
+    like = _of_one_type(*arguments)[0]
+    k1, k2, c, theta, *others = arrays = [_widened(a, like) for a in arguments]
+    shape, values = xp.broadcast_shapes(*(a.shape for a in arrays)), iter(others)
+    parameters = [tuple([next(values) for _ in row]) for row in parameters]
+    if same is None:
+        c = xp.where(_possible(k1, k2, c, like.dtype), c, xp.nan)
+    (first, lost), (second, gone) = (_inputs(network, k, parameters) for k in (k1, k2))
+    c, theta = xp.broadcast_to(c, shape), xp.broadcast_to(theta, shape)
+    same = (c == first[0][0]) & (c == second[0][0]) if same is None else same
+    kernels = list(_through_layers(network, first, second, c, theta, same, parameters))
+    if network[3]:
+        kernels = [tuple([xp.where(a | b, xp.nan, v) for v in row]) for a, b, row in zip(lost, gone, kernels)]
+    results = [xp.stack(rows) for rows in zip(*kernels)] if every_layer else kernels[-1]
+    return tuple([_of_type(a, like) for a in results])
+
+
+def _separated_behind(K1, K2, C, same, sharp):
+    """What is known behind a layer is as before the first one: derivatives go through it."""
+    return _separated(K1, K2, C, same, sharp)
+
+
+def _full(a, like):
+    """An array of the shape of another one."""
+    return xp.broadcast_to(a, like.shape)
+
+
+def _of_type(a, like):
+    """An array in the type of another one."""
+    return a
 
 
 def _root(x):
@@ -278,57 +318,28 @@ def _root(x):
     return xp.where(vanishes, 0.0, xp.sqrt(xp.where(vanishes, 1.0, x)))
 
 
-def _difference_of_products(K1, K2, C):
-    """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
-    return xp.maximum(_cross_difference(K1, K2, C, C), 0.0)
-
-
-def _determinant(K1, K2, C):
-    """K1*K2 - C**2 without cancellation; its derivative is that of the polynomial, on the boundary too.
-
-    Through a maximum with 0 it would be 0 there.
-    """
-    slopes = lambda K1, K2, C: K2, lambda K1, K2, C: K1, lambda K1, K2, C: -2.0 * C
-    return _sloped(_difference_of_products, slopes, K1, K2, C)
-
-
 def _sloped(value, slopes, *arguments):
-    """A function of arguments that broadcast, with its derivative in each; None stands for one without a part in it."""
-    return _with_slopes(value, slopes, *jnp.broadcast_arrays(*arguments))
-
-
-def _with_slopes(value, slopes, *arguments):
-    """The same of arguments that keep their shapes: slopes are called with these.
+    """A function of arguments that broadcast, with its derivative in each; None stands for one without a part in it.
 
     Derivatives in arguments that do not move are left out: they may be infinite, and 0 times infinity is nan.
     """
 
     def moved(primals, tangents):
-        found = function(*primals)
-        total = jnp.zeros_like(found)
+        result = function(*primals)
+        total = jnp.zeros_like(result)
         for slope, tangent in zip(slopes, tangents):
             if slope is not None and not isinstance(tangent, jax.custom_derivatives.SymbolicZero):
                 total = total + slope(*primals) * tangent
-        return found, total
+        return result, total
 
-    function = jax.custom_jvp(lambda *given: value(*given))
+    function = jax.custom_jvp(lambda *primals: value(*primals))
     function.defjvp(lambda primals, tangents: moved(primals, tangents), symbolic_zeros=True)
-    return function(*arguments)
-
-
-def _second(first, second):
-    """The second argument."""
-    return second
-
-
-def _one(first, second):
-    """The derivative in what a value moves with."""
-    return jnp.ones_like(first)
+    return function(*jnp.broadcast_arrays(*arguments))
 
 
 def _moving_with(a, value):
     """A value with the derivatives of ``a``. It is no sum: what a compiler computes twice need not be equal twice."""
-    return _sloped(_second, (_one, None), a, value)
+    return _sloped(lambda a, value: value, (lambda a, value: jnp.ones_like(a), None), a, value)
 
 
 def _halves(a):
@@ -350,15 +361,21 @@ def _cross_difference(x, y, u, v):
     """x*y - u*v without cancellation."""
     (a, b), (c, d), (e, f), (g, h) = map(_halves, jnp.broadcast_arrays(*map(jnp.asarray, (x, y, u, v))))
     total, lost = _two_sum(a * c, -e * g)
-    rest = b * d - f * h
+    small = b * d - f * h
     for first, second in ((a * d, -e * h), (b * c, -f * g)):
         part, error = _two_sum(first, second)
-        total, more = _two_sum(total, part)
-        rest = rest + (error + more)
-    return total + (rest + lost)
+        total, rounded = _two_sum(total, part)
+        small = small + (error + rounded)
+    return total + (small + lost)
 
 
-def _arrays(*values):
+def _determinant(K1, K2, C):
+    """K1*K2 - C**2 without cancellation, at least 0; it moves like the polynomial, on the boundary too."""
+    slopes = lambda K1, K2, C: K2, lambda K1, K2, C: K1, lambda K1, K2, C: -2.0 * C
+    return _sloped(lambda K1, K2, C: jnp.maximum(_cross_difference(K1, K2, C, C), 0.0), slopes, K1, K2, C)
+
+
+def _of_one_type(*values):
     """The arguments as arrays of one floating type; numbers alone have the widest that is switched on."""
     arrays = [jnp.asarray(v) for v in values if not isinstance(v, (int, float))]
     kind = jnp.result_type(*[a.dtype for a in arrays]) if arrays else jnp.result_type(float)
@@ -368,7 +385,7 @@ def _arrays(*values):
     return [jnp.asarray(v, dtype=kind) for v in values]
 
 
-def _widened(a):
+def _widened(a, like=None):
     """An array in the widest floating type that is switched on: float64 with jax_enable_x64, float32 without."""
     return jnp.asarray(a, dtype=jnp.result_type(float))
 
@@ -386,32 +403,9 @@ def _reduced(K, below):
     return K * inverse * inverse, inverse
 
 
-def _deep(network, K1, K2, C, Theta, parameters, every_layer, same=None):
-    """All layers; an excess of C over the kernel of equal inputs is equality.
-
-    ``same`` tells which inputs are equal; if it is not known, those with C = K1 = K2.
-    """
-    like, *_ = given = _arrays(K1, K2, C, Theta, *(value for row in parameters for value in row))
-    kind, shape = like.dtype, jnp.broadcast_shapes(*(a.shape for a in given))
-    K1, K2, C, Theta, *others = map(_widened, given)
-    rest = iter(others)
-    parameters = [tuple([next(rest) for _ in row]) for row in parameters]
-    if same is None:  # else what exceeds sqrt(K1*K2) has been cut off
-        C = jnp.where(_possible(K1, K2, C, kind), C, jnp.nan)
-    (first, lost), (second, gone) = (_inputs(network, K, parameters) for K in (K1, K2))
-    C, Theta = jnp.broadcast_to(C, shape), jnp.broadcast_to(Theta, shape)
-    same = (C == first[0][0]) & (C == second[0][0]) if same is None else same
-    kept = list(_through_layers(network, first, second, C, Theta, same, parameters))
-    if network[3]:
-        kept = [tuple([jnp.where(a | b, jnp.nan, v) for v in row]) for a, b, row in zip(lost, gone, kept)]
-    if every_layer:
-        return tuple([jnp.stack(rows).astype(kind) for rows in zip(*kept)])
-    return tuple([v.astype(kind) for v in kept[-1]])
-
-
 def _deep_matrix(network, X1, X2, parameters):
     """All layers for the rows of feature matrices; equal inputs, whose products were summed in another order, agree."""
-    like = _arrays(X1, *([] if X2 is None else [X2]))[0]
+    like = _of_one_type(X1, *([] if X2 is None else [X2]))[0]
     first = _widened(X1)
     second = first if X2 is None else _widened(X2)
     K1, K2 = ((X * X).sum(-1) / X.shape[-1] for X in (first, second))
@@ -422,55 +416,42 @@ def _deep_matrix(network, X1, X2, parameters):
     K1 = K2 if X2 is None else K1
     size = jnp.sqrt(K1)[:, None] * jnp.sqrt(K2)
     C = _moving_with(C, jnp.where(equal, K1[:, None], jnp.clip(C, -size, size)))
-    found = _deep(network, K1[:, None], K2, C, 0.0, parameters, False, equal)
+    kernels = _deep(network, K1[:, None], K2, C, 0.0, parameters, False, equal)
     if X2 is None:
-        found = tuple([jnp.triu(a) + jnp.triu(a, 1).T for a in found])
-    return tuple([a.astype(like.dtype) for a in found])
+        kernels = tuple([jnp.triu(a) + jnp.triu(a, 1).T for a in kernels])
+    return tuple([a.astype(like.dtype) for a in kernels])
 
 
-def _equal_rows(given, symmetric):
+def _equal_rows(products, symmetric):
     """Which rows are equal, compared in full only if some that are not the same one have nearly equal products."""
-    first, second, K1, K2, C = given
+    first, second, K1, K2, C = products
     close = 4096.0 * jnp.finfo(C.dtype).eps
     near = (jnp.abs(C - K1[:, None]) <= close * K1[:, None]) & (jnp.abs(C - K2) <= close * K2)
-    known = jnp.eye(K1.size, K2.size, dtype=bool) & symmetric
+    itself = jnp.eye(K1.size, K2.size, dtype=bool) & symmetric
 
     def compared():
         return jax.lax.map(lambda row: (row == second).all(-1), first)
 
-    return jax.lax.cond((near & ~known).any(), compared, lambda: known)
+    return jax.lax.cond((near & ~itself).any(), compared, lambda: itself)
 
 
-def _carried(layer, near, before, after, own, row):
+def _carried(layer, near, before, after, extras, row):
     """What is known behind a layer, with the distances of inputs that were near before it.
 
     That takes five slopes an entry, and is left out where no entry is near.
     """
     size, gap, determinant = after
-    before, fixed, own, row = jax.lax.stop_gradient((before, after, own, row))
+    before, fixed, extras, row = jax.lax.stop_gradient((before, after, extras, row))
     harmless = (*before[:3], jnp.where(near, before[3], 1e-8 * before[2]))  # where nothing is taken
 
     def replaced():
-        _, distance, product = _behind(layer, harmless, fixed, own, row)
+        _, distance, product = _behind(layer, harmless, fixed, extras, row)
         return jnp.where(near, distance, fixed[1]), jnp.where(near, product, fixed[2])
 
     gap, product = jax.lax.cond(near.any(), replaced, lambda: fixed[1:])
     return size, gap, _moving_with(determinant, product)
 
 
-def _separated_behind(K1, K2, C, same, sharp):
-    """What is known behind a layer is as before the first one: derivatives go through it."""
-    return _separated(K1, K2, C, same, sharp)
-
-
-def _full(a, like):
-    """An array of the shape of another one."""
-    return jnp.broadcast_to(a, like.shape)
-
-
 def _fixed(a):
     """An array without derivatives."""
     return jax.lax.stop_gradient(a)
-
-
-_LOST = 1.0  # so that gradients of other inputs are what they are

@@ -45,7 +45,7 @@ def phi_squared(K, C_W=0.0, *, C_b=0.0, gamma=0.0):
     Error (_average_1): at most 5e-16 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
     Generalises: PDLT (B.13).
     """
-    K, C_W, C_b, gamma = _arrays(K, C_W, C_b, gamma)
+    K, C_W, C_b, gamma = _of_one_type(K, C_W, C_b, gamma)
     return _phi_squared(K, C_W, C_b, gamma)
 
 
@@ -76,7 +76,7 @@ def kernel_map(K, C_W, C_b, gamma):
     Error (_average_1): at most 5e-16 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
     Generalises: PDLT (B.12).
     """
-    K, C_W, C_b, gamma = _arrays(K, C_W, C_b, gamma)
+    K, C_W, C_b, gamma = _of_one_type(K, C_W, C_b, gamma)
     return _kernel_map(K, C_W, C_b, gamma)
 
 
@@ -111,7 +111,7 @@ def covariance_map(K1, K2, C, C_W, C_b, gamma):
         1e-12) sqrt(K1 K2).
     Generalises: PDLT (B.11).
     """
-    K1, K2, C, C_W, C_b, gamma = _arrays(K1, K2, C, C_W, C_b, gamma)
+    K1, K2, C, C_W, C_b, gamma = _of_one_type(K1, K2, C, C_W, C_b, gamma)
     return _covariance_map(K1, K2, C, C_W, C_b, gamma)
 
 
@@ -143,7 +143,7 @@ def chi_parallel(K, C_W, gamma, *, C_b=0.0):
     Error (_average_3): at most 5e-16 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
     Generalises: PDLT (B.15).
     """
-    K, C_W, gamma, C_b = _arrays(K, C_W, gamma, C_b)
+    K, C_W, gamma, C_b = _of_one_type(K, C_W, gamma, C_b)
     return _chi_parallel(K, C_W, gamma, C_b)
 
 
@@ -174,7 +174,7 @@ def chi_perp(K, C_W, gamma, *, C_b=0.0):
     Error (_average_4): at most 5e-16 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
     Generalises: PDLT (B.16).
     """
-    K, C_W, gamma, C_b = _arrays(K, C_W, gamma, C_b)
+    K, C_W, gamma, C_b = _of_one_type(K, C_W, gamma, C_b)
     return _chi_perp(K, C_W, gamma, C_b)
 
 
@@ -205,7 +205,7 @@ def h(K, C_W, *, C_b=0.0, gamma=0.0):
     Error (_average_5): at most 2e-15 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
     Generalises: PDLT (B.18).
     """
-    K, C_W, C_b, gamma = _arrays(K, C_W, C_b, gamma)
+    K, C_W, C_b, gamma = _of_one_type(K, C_W, C_b, gamma)
     return _h(K, C_W, C_b, gamma)
 
 
@@ -301,26 +301,10 @@ def _possible(K1, K2, C, kind=None):
     return xp.abs(C) <= ((1.0 + 64.0 * float(xp.finfo(first.dtype if kind is None else kind).eps)) * first) * second
 
 
-_ARCTAN_TAIL = (  # (1 - arctan(u)/u)/v with v = u**2 from 0 to 1, from the highest power on
-    -1.806195461861215e-05,
-    0.00019996189377901382,
-    -0.0010496035084968515,
-    0.0034958859739163094,
-    -0.008368931178450162,
-    0.015535152475414177,
-    -0.023696731580048622,
-    0.031277189066996385,
-    -0.03749486812535247,
-    0.04260356632601652,
-    -0.04737749579527779,
-    0.052579733342841106,
-    -0.05881506877793656,
-    0.06666564699289104,
-    -0.07692298971033217,
-    0.09090908590891934,
-    -0.11111111093490827,
-    0.14285714285384132,
-    -0.1999999999999753,
+_ARCTAN_TAIL = (  # (1 - arctan(u)/u)/v with v = u**2 from 0 to 0.287, from the highest power on
+    -0.006270403299079487, 0.019361576819845072, -0.03226762597754204, 0.04109238512453447,
+    -0.04709357175408248, 0.052548571871658775, -0.05881416801493554, 0.06666592449557195,
+    -0.07692303674719647, 0.0909090894941717, -0.1111111110811686, 0.14285714285681142, -0.19999999999999854,
     0.3333333333333333,
 )
 
@@ -331,7 +315,7 @@ def _angular_sum(total, apart, M, N, s):
     Where theta is small it is apart + M*s*(1 - theta/tan(theta)), with ``apart`` = rest - M*s.
     """
     near = s < -1.5 * N
-    v = (s / xp.where(near, xp.sqrt(N * N + s * s) - N, xp.inf)) ** 2
+    v = (s / xp.where(near, xp.sqrt(N * N + s * s) - N, xp.inf)) ** 2  # tan(theta/2)**2
     tail = 0.0 * v
     for coefficient in _ARCTAN_TAIL:
         tail = tail * v + coefficient
@@ -344,42 +328,23 @@ def _root(x):
     return xp.where(vanishes, 0.0, xp.sqrt(xp.where(vanishes, 1.0, x)))
 
 
-def _difference_of_products(K1, K2, C):
-    """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
-    return xp.maximum(_cross_difference(K1, K2, C, C), 0.0)
-
-
-def _determinant(K1, K2, C):
-    """K1*K2 - C**2 without cancellation; its derivative is that of the polynomial, on the boundary too.
-
-    Through a maximum with 0 it would be 0 there.
-    """
-    slopes = lambda K1, K2, C: K2, lambda K1, K2, C: K1, lambda K1, K2, C: -2.0 * C
-    return _sloped(_difference_of_products, slopes, K1, K2, C)
-
-
 def _sloped(value, slopes, *arguments):
-    """A function of arguments that broadcast, with its derivative in each; None stands for one without a part in it."""
-    return _with_slopes(value, slopes, *jnp.broadcast_arrays(*arguments))
-
-
-def _with_slopes(value, slopes, *arguments):
-    """The same of arguments that keep their shapes: slopes are called with these.
+    """A function of arguments that broadcast, with its derivative in each; None stands for one without a part in it.
 
     Derivatives in arguments that do not move are left out: they may be infinite, and 0 times infinity is nan.
     """
 
     def moved(primals, tangents):
-        found = function(*primals)
-        total = jnp.zeros_like(found)
+        result = function(*primals)
+        total = jnp.zeros_like(result)
         for slope, tangent in zip(slopes, tangents):
             if slope is not None and not isinstance(tangent, jax.custom_derivatives.SymbolicZero):
                 total = total + slope(*primals) * tangent
-        return found, total
+        return result, total
 
-    function = jax.custom_jvp(lambda *given: value(*given))
+    function = jax.custom_jvp(lambda *primals: value(*primals))
     function.defjvp(lambda primals, tangents: moved(primals, tangents), symbolic_zeros=True)
-    return function(*arguments)
+    return function(*jnp.broadcast_arrays(*arguments))
 
 
 def _halves(a):
@@ -401,15 +366,21 @@ def _cross_difference(x, y, u, v):
     """x*y - u*v without cancellation."""
     (a, b), (c, d), (e, f), (g, h) = map(_halves, jnp.broadcast_arrays(*map(jnp.asarray, (x, y, u, v))))
     total, lost = _two_sum(a * c, -e * g)
-    rest = b * d - f * h
+    small = b * d - f * h
     for first, second in ((a * d, -e * h), (b * c, -f * g)):
         part, error = _two_sum(first, second)
-        total, more = _two_sum(total, part)
-        rest = rest + (error + more)
-    return total + (rest + lost)
+        total, rounded = _two_sum(total, part)
+        small = small + (error + rounded)
+    return total + (small + lost)
 
 
-def _arrays(*values):
+def _determinant(K1, K2, C):
+    """K1*K2 - C**2 without cancellation, at least 0; it moves like the polynomial, on the boundary too."""
+    slopes = lambda K1, K2, C: K2, lambda K1, K2, C: K1, lambda K1, K2, C: -2.0 * C
+    return _sloped(lambda K1, K2, C: jnp.maximum(_cross_difference(K1, K2, C, C), 0.0), slopes, K1, K2, C)
+
+
+def _of_one_type(*values):
     """The arguments as arrays of one floating type; numbers alone have the widest that is switched on."""
     arrays = [jnp.asarray(v) for v in values if not isinstance(v, (int, float))]
     kind = jnp.result_type(*[a.dtype for a in arrays]) if arrays else jnp.result_type(float)

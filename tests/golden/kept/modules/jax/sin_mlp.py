@@ -40,7 +40,7 @@ def phi_squared(K, C_W=0.0, C_b=0.0):
     Error (_average_1): at most 1e-15 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
     Generalises: PDLT (B.13).
     """
-    K, C_W, C_b = _arrays(K, C_W, C_b)
+    K, C_W, C_b = _of_one_type(K, C_W, C_b)
     return _phi_squared(K, C_W, C_b)
 
 
@@ -66,7 +66,7 @@ def kernel_map(K, C_W, C_b):
     Error (_average_1): at most 1e-15 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
     Generalises: PDLT (B.12).
     """
-    K, C_W, C_b = _arrays(K, C_W, C_b)
+    K, C_W, C_b = _of_one_type(K, C_W, C_b)
     return _kernel_map(K, C_W, C_b)
 
 
@@ -96,7 +96,7 @@ def covariance_map(K1, K2, C, C_W, C_b):
         1e-12) sqrt(K1 K2).
     Generalises: PDLT (B.11).
     """
-    K1, K2, C, C_W, C_b = _arrays(K1, K2, C, C_W, C_b)
+    K1, K2, C, C_W, C_b = _of_one_type(K1, K2, C, C_W, C_b)
     return _covariance_map(K1, K2, C, C_W, C_b)
 
 
@@ -125,7 +125,7 @@ def chi_parallel(K, C_W, C_b=0.0):
     Error (_average_3): at most 5e-16 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
     Generalises: PDLT (B.15).
     """
-    K, C_W, C_b = _arrays(K, C_W, C_b)
+    K, C_W, C_b = _of_one_type(K, C_W, C_b)
     return _chi_parallel(K, C_W, C_b)
 
 
@@ -151,7 +151,7 @@ def chi_perp(K, C_W, C_b=0.0):
     Error (_average_4): at most 5e-16 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
     Generalises: PDLT (B.16).
     """
-    K, C_W, C_b = _arrays(K, C_W, C_b)
+    K, C_W, C_b = _of_one_type(K, C_W, C_b)
     return _chi_perp(K, C_W, C_b)
 
 
@@ -177,7 +177,7 @@ def h(K, C_W, C_b=0.0):
     Error (_average_5): at most 5e-16 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
     Generalises: PDLT (B.18).
     """
-    K, C_W, C_b = _arrays(K, C_W, C_b)
+    K, C_W, C_b = _of_one_type(K, C_W, C_b)
     return _h(K, C_W, C_b)
 
 
@@ -240,6 +240,16 @@ def _possible(K1, K2, C, kind=None):
     return xp.abs(C) <= ((1.0 + 64.0 * float(xp.finfo(first.dtype if kind is None else kind).eps)) * first) * second
 
 
+def _clipped(K1, K2, C):
+    """Covariances, cut off at sqrt(K1*K2), where they keep their derivative.
+
+    Next to it only what its own rounding does not explain is cut off.
+    """
+    first, second = xp.sqrt(K1), xp.sqrt(K2)
+    most = xp.where(K1 == K2, K1, ((1.0 + 2.0 * float(xp.finfo(first.dtype).eps)) * first) * second)
+    return _moving_with(C, xp.clip(C, -most, most))
+
+
 def _restored(value, x, y, b):
     """An exponential times 1 + e, e what its exponent (x + y) + abs(b) has lost to rounding (Knuth)."""
     size = xp.abs(b)
@@ -274,53 +284,31 @@ def _expcosh(a, b):
     return _sloped(_of_expcosh, (_expcosh, _expsinh), a, b)
 
 
-def _clipped(K1, K2, C):
-    """Covariances, cut off at sqrt(K1*K2), where they keep their derivative."""
-    most = ((1.0 + 2.0 * float(xp.finfo(C.dtype).eps)) * xp.sqrt(K1)) * xp.sqrt(K2)
-    most = xp.where(K1 == K2, K1, most)
-    return _moving_with(C, xp.clip(C, -most, most))
-
-
 def _sloped(value, slopes, *arguments):
-    """A function of arguments that broadcast, with its derivative in each; None stands for one without a part in it."""
-    return _with_slopes(value, slopes, *jnp.broadcast_arrays(*arguments))
-
-
-def _with_slopes(value, slopes, *arguments):
-    """The same of arguments that keep their shapes: slopes are called with these.
+    """A function of arguments that broadcast, with its derivative in each; None stands for one without a part in it.
 
     Derivatives in arguments that do not move are left out: they may be infinite, and 0 times infinity is nan.
     """
 
     def moved(primals, tangents):
-        found = function(*primals)
-        total = jnp.zeros_like(found)
+        result = function(*primals)
+        total = jnp.zeros_like(result)
         for slope, tangent in zip(slopes, tangents):
             if slope is not None and not isinstance(tangent, jax.custom_derivatives.SymbolicZero):
                 total = total + slope(*primals) * tangent
-        return found, total
+        return result, total
 
-    function = jax.custom_jvp(lambda *given: value(*given))
+    function = jax.custom_jvp(lambda *primals: value(*primals))
     function.defjvp(lambda primals, tangents: moved(primals, tangents), symbolic_zeros=True)
-    return function(*arguments)
-
-
-def _second(first, second):
-    """The second argument."""
-    return second
-
-
-def _one(first, second):
-    """The derivative in what a value moves with."""
-    return jnp.ones_like(first)
+    return function(*jnp.broadcast_arrays(*arguments))
 
 
 def _moving_with(a, value):
     """A value with the derivatives of ``a``. It is no sum: what a compiler computes twice need not be equal twice."""
-    return _sloped(_second, (_one, None), a, value)
+    return _sloped(lambda a, value: value, (lambda a, value: jnp.ones_like(a), None), a, value)
 
 
-def _arrays(*values):
+def _of_one_type(*values):
     """The arguments as arrays of one floating type; numbers alone have the widest that is switched on."""
     arrays = [jnp.asarray(v) for v in values if not isinstance(v, (int, float))]
     kind = jnp.result_type(*[a.dtype for a in arrays]) if arrays else jnp.result_type(float)

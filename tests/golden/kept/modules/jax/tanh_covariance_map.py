@@ -50,7 +50,7 @@ def covariance_map(K1, K2, C, C_W, C_b):
         function.
     Generalises: PDLT (B.11).
     """
-    K1, K2, C, C_W, C_b = _arrays(K1, K2, C, C_W, C_b)
+    K1, K2, C, C_W, C_b = _of_one_type(K1, K2, C, C_W, C_b)
     return _covariance_map(K1, K2, C, C_W, C_b)
 
 
@@ -85,6 +85,18 @@ def _average_1(K1, K2, C):
 
 
 # ---- helpers -----------------------------------------------------------------------------------------------------
+def _exact_correlation(K1, K2, C):
+    """C/sqrt(K1*K2) and sqrt(1 - (C/sqrt(K1*K2))**2), without cancellation; 0 and 1 where a kernel vanishes."""
+    size = xp.sqrt(K1) * xp.sqrt(K2)
+    vanishes = size == 0.0
+    size = xp.where(vanishes, 1.0, size)
+    ratio = xp.where(vanishes, 0.0, xp.clip(C / size, -1.0, 1.0))
+    exact = xp.sqrt(xp.clip(_cross_difference(K1, K2, C, C), 0.0, None)) / size
+    smallest = float(xp.finfo(size.dtype).tiny) ** 0.45  # products of smaller kernels are not floats
+    complement = xp.where(size > smallest, exact, xp.sqrt((1.0 - ratio) * (1.0 + ratio)))
+    return ratio, xp.clip(complement, None, 1.0)
+
+
 def _possible(K1, K2, C, kind=None):
     """Where a covariance exceeds sqrt(K1*K2) by 64 ulp of a type at most, as rounding does; without one, of theirs."""
     first, second = xp.sqrt(K1), xp.sqrt(K2)
@@ -104,9 +116,9 @@ def _derivative(factors, slopes, name):
     for letter in name[1:]:
         total = {}
         for powers, number in terms.items():
-            for place, power in enumerate(powers):
-                for more, slope in slopes["zabcdefghijklmnopqrstuvwxy".index(letter)][place].items() if power else ():
-                    key = tuple([p + q - (n == place) for n, (p, q) in enumerate(zip(powers, more))])
+            for index, power in enumerate(powers):
+                for added, slope in slopes["zabcdefghijklmnopqrstuvwxy".index(letter)][index].items() if power else ():
+                    key = tuple([p + q - (n == index) for n, (p, q) in enumerate(zip(powers, added))])
                     total[key] = total.get(key, 0.0) + number * power * slope
         terms = {powers: number for powers, number in total.items() if number}
     return lambda z, *parameters: _sum_of_products(terms, factors(z, *parameters))
@@ -124,62 +136,19 @@ def _sum_of_products(terms, factors):
     return total
 
 
-def _price(place, pair):
+def _price(index, pair):
     """The averages whose sum is the derivative of one in an argument, K1, K2, C, parameters; in a kernel twice that.
 
     By Price's theorem <f g> changes by <f'' g>/2 with K1 and by <f' g'> with C.
     """
-    letter = chr(94 + place)
+    letter = chr(94 + index)
     changes = [("zz", "")], [("", "zz")], [("z", "z")], [(letter, ""), ("", letter)]
     first, second = pair
-    return [("".join(sorted(first + one)), "".join(sorted(second + two))) for one, two in changes[min(place, 3)]]
-
-
-def _for_products(a):
-    """An array in the type in which products of kernels are computed."""
-    return a
-
-
-def _of_type(a, like):
-    """An array in the type of another one."""
-    return a
-
-
-def _root(x):
-    """The square root; its derivative at 0, which is infinite, is given as 0."""
-    vanishes = x <= 0.0
-    return xp.where(vanishes, 0.0, xp.sqrt(xp.where(vanishes, 1.0, x)))
-
-
-def _difference_of_products(K1, K2, C):
-    """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
-    return xp.maximum(_cross_difference(K1, K2, C, C), 0.0)
-
-
-def _determinant(K1, K2, C):
-    """K1*K2 - C**2 without cancellation; its derivative is that of the polynomial, on the boundary too.
-
-    Through a maximum with 0 it would be 0 there.
-    """
-    slopes = lambda K1, K2, C: K2, lambda K1, K2, C: K1, lambda K1, K2, C: -2.0 * C
-    return _sloped(_difference_of_products, slopes, K1, K2, C)
-
-
-def _correlation(K1, K2, C):
-    """C/sqrt(K1*K2) and sqrt(1 - (C/sqrt(K1*K2))**2), without cancellation; 0 and 1 where a kernel vanishes."""
-    k1, k2, c = map(_for_products, (K1, K2, C))
-    size = _root(k1) * _root(k2)
-    vanishes = size == 0.0
-    size = xp.where(vanishes, 1.0, size)
-    ratio = xp.where(vanishes, 0.0, _at_most(_at_least(c / size, -1.0), 1.0))
-    complement = _root(_determinant(k1, k2, c)) / size
-    smallest = float(xp.finfo(size.dtype).tiny) ** 0.45  # rounding errors of products below are no floats
-    complement = xp.where(size > smallest, complement, _root((1.0 - ratio) * (1.0 + ratio)))
-    return _of_type(ratio, C), _of_type(_at_most(complement, 1.0), C)
+    return [("".join(sorted(first + one)), "".join(sorted(second + two))) for one, two in changes[min(index, 3)]]
 
 
 _FARTHEST = 20.0  # standard deviations: room for what grows like exp(5*x), whose square has its mass around 10
-_ENOUGH = 16.0  # the same as it is known, with the rounding of sums
+_ENOUGH = 16.0  # the same as it is computed, with the rounding of sums
 _HIDDEN = 4.0  # roundings of <f**2> that hide what a series leaves of it
 
 
@@ -188,66 +157,49 @@ def _eps(a):
     return float(xp.finfo(a.dtype).eps)
 
 
-def _parallel(C):
-    """The correlation from which on no series is asked: rounding makes it 1 or less."""
-    return 1.0 - 4.0 * _eps(C)
-
-
-def _step(terms):
-    """From node to node: the last of so many polynomials is a wave of the length 2*pi/sqrt(terms)."""
-    return min(0.125, 1.6 / math.sqrt(terms))
-
-
 def _integers(count, like):
     """0, 1, 2, ..., where another array is."""
     return xp.arange(count)
 
 
-def _clustered(scale, middle, count):
-    """Nodes and weights of the normal law along a last axis: scale*step apart at the middle, a step elsewhere.
+def _clustered(scale, middle, step):
+    """An odd number of nodes and weights of the normal law along a last axis.
 
-    Args:
-        scale: at most 1.
-        middle: where nodes are close together, inside of the law.
-        count: of the nodes, odd.
+    They are a step apart, but scale*step, of a scale of at most 1, around a middle that is inside of the law.
     """
+    side = _side_nodes(scale, step)
     low, high = (xp.arcsinh(xp.sinh(end - middle) / scale) for end in (-_FARTHEST, _FARTHEST))
-    step = (high - low) / (count - 1)
-    t = (0.5 * (low + high))[..., None] + step[..., None] * (_integers(count, scale) - count // 2)
+    distance = 0.5 * (high - low) / side
+    t = (0.5 * (low + high))[..., None] + distance[..., None] * (_integers(2 * side + 1, scale) - side)
     near = scale[..., None] * xp.sinh(t)
     x = middle[..., None] + xp.arcsinh(near)
-    slope = (scale * step)[..., None] * xp.cosh(t) / xp.sqrt(1.0 + near * near)
+    slope = (scale * distance)[..., None] * xp.cosh(t) / xp.sqrt(1.0 + near * near)
     return x, slope * xp.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
 
 
-def _side_rule(scale, side):
+def _side_rule(scale, step):
     """Nodes from 0 on, and weights of the sum of what is even there and at their negatives."""
-    x, weight = (a[side:] for a in _clustered(scale, 0.0 * scale, 2 * side + 1))
-    return x, xp.where(_integers(side + 1, scale) > 0, 1.0, 0.5) * weight
+    x, weight = _clustered(scale, 0.0 * scale, step)
+    middle = x.shape[0] // 2
+    return x[middle:], xp.concatenate([0.5 * weight[middle : middle + 1], weight[middle + 1 :]])
 
 
 def _polynomials(before, x, first, count):
-    """Normalised Hermite polynomials times weights: rows of even order, and behind them those of odd order.
+    """Normalised Hermite polynomials at nodes x times weights, from an even order on: even orders, then odd ones.
 
     Args:
-        before: the last one before them, and the first of them.
+        before: the one before the first of them, and that.
         x: nodes.
-        first: its order, even.
+        first: its order.
         count: of the polynomials.
 
     Returns:
         what the following ones begin with; the polynomials.
     """
-    n = (2 * _integers(count // 2, x) + first) * xp.ones_like(x[:1])
-    factors = xp.sqrt(xp.stack([n / (n + 1.0), 1.0 / (n + 1.0), (n + 1.0) / (n + 2.0), 1.0 / (n + 2.0)], 1))
-
-    def following(polynomials, row):
-        last, even = polynomials
-        odd = row[1] * x * even - row[0] * last
-        return (odd, row[3] * x * odd - row[2] * even), xp.stack([even, odd])
-
-    before, found = _scan(following, before, factors)
-    return before, xp.swapaxes(found, 0, 1)
+    rows = list(before)
+    for n in range(count):
+        rows.append((x * rows[-1] - (first + n) ** 0.5 * rows[-2]) / (first + n + 1) ** 0.5)
+    return (rows[-2], rows[-1]), xp.stack([xp.stack(rows[1:-1:2]), xp.stack(rows[2:-1:2])])
 
 
 def _at_nodes(f, K, parameters, x):
@@ -257,21 +209,15 @@ def _at_nodes(f, K, parameters, x):
 
 
 def _parts_of_one(values, weight):
-    """Even and odd parts, which even and odd polynomials see, in units of the root of <f**2>, and that.
+    """Even and odd parts of functions in units of the root of <f**2>, and that root: nan where nodes end too soon.
 
-    It is nan where nodes end too soon.
-
-    Args:
-        values: at the nodes, a row for each function of one kernel, and at their negatives.
-        weight: of the nodes.
+    Values are at the nodes, a row for each function of one kernel, and at their negatives.
     """
     unit = xp.amax(xp.abs(values), (0, 2))
     right, left = values / xp.where(unit > 0.0, unit, 1.0)[:, None]  # squares are floats then
     parts = xp.stack([right + left, right - left])
     total, edge = (0.5 * parts * parts @ weight).sum(0), (parts[..., -1] ** 2).sum(0) * weight[-1]
-    root = xp.sqrt(
-        xp.where(edge <= _eps(weight) * total, total, math.nan)
-    )  # growth may carry the mass beyond all nodes
+    root = xp.sqrt(xp.where(edge <= _eps(weight) * total, total, math.nan))  # growth may carry mass beyond all nodes
     return parts / xp.where(root == 0.0, 1.0, root)[:, None], root * unit
 
 
@@ -286,8 +232,8 @@ def _coefficients_of(parts, table):
 def _root_of_rest(shares, off):
     """The root of what coefficients leave of 1, by the sum of their squares; infinite where nodes are too far apart."""
     eps = _eps(shares)
-    rest = xp.where(shares == 0.0, 0.0, 1.0 - shares).clip(_HIDDEN * eps)
-    return xp.sqrt(xp.where(off <= 2.0 * math.sqrt(eps), rest, math.inf))
+    remainder = xp.where(shares == 0.0, 0.0, 1.0 - shares).clip(_HIDDEN * eps)
+    return xp.sqrt(xp.where(off <= 2.0 * math.sqrt(eps), remainder, math.inf))
 
 
 _PLANE_STEP = 0.15  # from node to node: twice that leaves at most the root of a rounding of tanh at any kernel
@@ -300,21 +246,17 @@ def _plane_average(f, g, K1, K2, rho, complement, parameters, finer):
     the average over u is that of a product of averages over v. Those change around z = 0, and the nodes of v are close
     together there; the nodes of u at 0. The complement is sqrt(1 - rho**2).
     """
-
-    def nodes(scale, middle):
-        scale = scale / finer**2
-        return _clustered(scale, middle, 2 * _side_nodes(scale, _PLANE_STEP / finer) + 1)
-
     distance = (complement * complement / (1.0 + xp.abs(rho)))[:, None]  # large kernels need all digits of 1 - r
     shared, apart = xp.sqrt(1.0 - distance), xp.sqrt(distance)
     largest = xp.sqrt(xp.maximum(K1, K2))[:, None] * shared
-    u, weight = nodes(1.0 / largest.clip(1.0)[:, 0], 0.0 * rho)
+    u, weight = _clustered(1.0 / largest.clip(1.0)[:, 0] / finer**2, 0.0 * rho, _PLANE_STEP / finer)
     deviations = xp.stack([xp.sqrt(K1), xp.sqrt(K2) * xp.where(rho < 0.0, -1.0, 1.0)])[..., None]
-    scales = 1.0 / (xp.abs(deviations) * apart).clip(1.0) + 0.0 * u
-    v, mass = nodes(scales, (-shared / apart * u).clip(-_FARTHEST, _FARTHEST) + 0.0 * scales)
+    scales = 1.0 / (xp.abs(deviations) * apart).clip(1.0) / finer**2 + 0.0 * u
+    middle = (-shared / apart * u).clip(-_FARTHEST, _FARTHEST) + 0.0 * scales
+    v, mass = _clustered(scales, middle, _PLANE_STEP / finer)
     z = deviations[..., None] * (shared[..., None] * u[..., None] + apart[..., None] * v)
     columns = [p[:, None, None] if p.shape else p for p in parameters]
-    one, two = (h(side, *columns) * own for h, side, own in zip((f, g), z, mass))
+    one, two = (h(z_of_one, *columns) * weights for h, z_of_one, weights in zip((f, g), z, mass))
     coarse = 4.0 * one[..., ::2].sum(-1) * two[..., ::2].sum(-1) * weight
     one, two = one.sum(-1), two.sum(-1)
     squares = [0.5 * (h * h + xp.flip(h * h, (-1,))) * weight for h in (one, two)]  # the last one is both ends
@@ -334,12 +276,7 @@ def _settled(value, coarse, squares):
     """A sum over all nodes; nan where that over every second node is not near: nodes may be closer.
 
     It is infinite where functions have mass at the last node, as those have that grow like exponentials: closer nodes
-    would change nothing.
-
-    Args:
-        value: the sum.
-        coarse: that over every second node.
-        squares: the terms of <f**2> and of <g**2>.
+    would change nothing. The squares are the terms of <f**2> and of <g**2>.
     """
     eps, (first, second) = _eps(value), (terms.sum(-1) for terms in squares)
     near = xp.abs(value - coarse) <= 2.0 * math.sqrt(eps) * xp.sqrt(first) * xp.sqrt(second)
@@ -347,30 +284,6 @@ def _settled(value, coarse, squares):
     for terms, total in zip(squares, (first, second)):
         value = xp.where(terms[..., -1] <= eps * total, value, math.inf)
     return value
-
-
-def _sloped(value, slopes, *arguments):
-    """A function of arguments that broadcast, with its derivative in each; None stands for one without a part in it."""
-    return _with_slopes(value, slopes, *jnp.broadcast_arrays(*arguments))
-
-
-def _with_slopes(value, slopes, *arguments):
-    """The same of arguments that keep their shapes: slopes are called with these.
-
-    Derivatives in arguments that do not move are left out: they may be infinite, and 0 times infinity is nan.
-    """
-
-    def moved(primals, tangents):
-        found = function(*primals)
-        total = jnp.zeros_like(found)
-        for slope, tangent in zip(slopes, tangents):
-            if slope is not None and not isinstance(tangent, jax.custom_derivatives.SymbolicZero):
-                total = total + slope(*primals) * tangent
-        return found, total
-
-    function = jax.custom_jvp(lambda *given: value(*given))
-    function.defjvp(lambda primals, tangents: moved(primals, tangents), symbolic_zeros=True)
-    return function(*arguments)
 
 
 def _halves(a):
@@ -392,15 +305,15 @@ def _cross_difference(x, y, u, v):
     """x*y - u*v without cancellation."""
     (a, b), (c, d), (e, f), (g, h) = map(_halves, jnp.broadcast_arrays(*map(jnp.asarray, (x, y, u, v))))
     total, lost = _two_sum(a * c, -e * g)
-    rest = b * d - f * h
+    small = b * d - f * h
     for first, second in ((a * d, -e * h), (b * c, -f * g)):
         part, error = _two_sum(first, second)
-        total, more = _two_sum(total, part)
-        rest = rest + (error + more)
-    return total + (rest + lost)
+        total, rounded = _two_sum(total, part)
+        small = small + (error + rounded)
+    return total + (small + lost)
 
 
-def _arrays(*values):
+def _of_one_type(*values):
     """The arguments as arrays of one floating type; numbers alone have the widest that is switched on."""
     arrays = [jnp.asarray(v) for v in values if not isinstance(v, (int, float))]
     kind = jnp.result_type(*[a.dtype for a in arrays]) if arrays else jnp.result_type(float)
@@ -410,26 +323,15 @@ def _arrays(*values):
     return [jnp.asarray(v, dtype=kind) for v in values]
 
 
-def _widened(a):
+def _widened(a, like=None):
     """An array in the widest floating type that is switched on: float64 with jax_enable_x64, float32 without."""
     return jnp.asarray(a, dtype=jnp.result_type(float))
 
 
-def _at_least(x, bound):
-    """The larger one; what equals the bound still moves with x. Bounds too small for float32 are as far up there."""
-    if isinstance(bound, float) and bound > 0.0 and x.dtype == jnp.float32:
-        bound = max(bound, bound**0.18)
-    return jnp.where(x < bound, bound, x)
-
-
-def _at_most(x, bound):
-    """The smaller one; what equals the bound still moves with x."""
-    return jnp.where(x > bound, bound, x)
-
-
 _CHUNK = 4096  # entries at a time that have kernels of their own
 _BLOCK = 32  # terms at a time: a power of 2
-_MOST_TERMS = 1024  # what nodes _step(1024) apart are for
+_MOST_TERMS = 1024
+_STEP = 0.05  # from node to node: the last of so many polynomials is a wave of the length 2*pi/sqrt(1024)
 
 
 def _smooth_average(factors, slopes, one, two, *arguments):
@@ -448,22 +350,22 @@ def _averages(factors, slopes, pairs, *arguments):
         value = _averages(factors, slopes, pairs, *primals)
         moving = [n for n, t in enumerate(tangents) if not isinstance(t, jax.custom_derivatives.SymbolicZero)]
         rows = [(n, terms) for n in moving for terms in zip(*(_price(n, pair) for pair in pairs))]
-        every = list(dict.fromkeys(pair for _, terms in rows for pair in terms))
+        distinct = list(dict.fromkeys(pair for _, terms in rows for pair in terms))
         total = jnp.zeros_like(value)
-        found = _averages(factors, slopes, every, *primals) if every else total
+        averages = _averages(factors, slopes, distinct, *primals) if distinct else total
         for n, terms in rows:
-            slope = found[jnp.array([every.index(pair) for pair in terms])]
+            slope = averages[jnp.array([distinct.index(pair) for pair in terms])]
             total = total + (0.5 if n < 2 else 1.0) * slope * tangents[n]
         return value, total
 
     names = list(dict.fromkeys(name for pair in pairs for name in pair))
     functions = [_derivative(factors, slopes, name) for name in names]
-    places = [jnp.array([names.index(name) for name in side]) for side in zip(*pairs)]
+    sides = [jnp.array([names.index(name) for name in side]) for side in zip(*pairs)]
 
-    def values(*given):
-        return _series_values(lambda z, *p: jnp.stack([f(z, *p) for f in functions]), places, *given)
+    def values(*primals):
+        return _series_values(lambda z, *p: jnp.stack([f(z, *p) for f in functions]), sides, *primals)
 
-    averages = jax.custom_jvp(lambda *given: _mapped(values, *given))
+    averages = jax.custom_jvp(lambda *primals: _mapped(values, *primals))
     averages.defjvp(lambda primals, tangents: moved(primals, tangents), symbolic_zeros=True)
     return averages(*arguments)
 
@@ -474,18 +376,15 @@ def _mapped(function, *arguments):
     Their number of terms is one then, and arguments that it does not map keep their shape.
     """
 
-    def whole(*given):
-        return _in_chunks(function, *given)
-
-    def over_batch(size, mapped, *given):
-        depth = max(a.ndim - along for a, along in zip(given, mapped))
-        placed = [
+    def over_batch(size, mapped, *batched):
+        depth = max(a.ndim - along for a, along in zip(batched, mapped))
+        alike = [
             a.reshape(a.shape[:1] + (1,) * (depth + 1 - a.ndim) + a.shape[1:]) if along else a
-            for a, along in zip(given, mapped)
+            for a, along in zip(batched, mapped)
         ]
-        return jnp.moveaxis(_mapped(function, *placed), 1, 0), True
+        return jnp.moveaxis(_mapped(function, *alike), 1, 0), True
 
-    entries = jax.custom_batching.custom_vmap(whole)
+    entries = jax.custom_batching.custom_vmap(lambda *single: _in_chunks(function, *single))
     entries.def_vmap(over_batch)
     return entries(*arguments)
 
@@ -494,122 +393,106 @@ def _in_chunks(function, *arguments):
     """The values, some entries at a time where there are many that have kernels of their own."""
     K1, K2, _, *parameters = arguments
     shape = jnp.broadcast_shapes(*(a.shape for a in arguments))
-    of_one = (math.prod(jnp.broadcast_shapes(K.shape, *(p.shape for p in parameters))) for K in (K1, K2))
-    kernels, size = sum(of_one), math.prod(shape)
+    size, columns = math.prod(shape), [a for a in arguments if a.size > 1]
+    kernels = sum(math.prod(jnp.broadcast_shapes(K.shape, *(p.shape for p in parameters))) for K in (K1, K2))
     if size <= _CHUNK or 8 * kernels <= size:
         return function(*arguments)
-    fixed = [a.size == 1 for a in arguments]
-    count = -(-size // _CHUNK)
-    columns = [
-        jnp.resize(jnp.broadcast_to(a, shape).reshape(-1), (count, _CHUNK))
-        for a, single in zip(arguments, fixed)
-        if not single
-    ]
 
-    def some(chunk):
-        rest = iter(chunk)
-        found = function(*(a.reshape(()) if single else next(rest) for a, single in zip(arguments, fixed)))
-        return jnp.broadcast_to(found, (*found.shape[:1], _CHUNK))
+    def of_chunk(chunk):
+        entries = iter(chunk)
+        values = function(*(next(entries) if a.size > 1 else a.reshape(()) for a in arguments))
+        return jnp.broadcast_to(values, (*values.shape[:1], _CHUNK))
 
-    found = jnp.moveaxis(jax.lax.map(some, columns), 1, 0)
-    return found.reshape((found.shape[0], -1))[:, :size].reshape((-1, *shape))
+    flat = [jnp.resize(jnp.broadcast_to(a, shape).reshape(-1), (-(-size // _CHUNK), _CHUNK)) for a in columns]
+    values = jnp.moveaxis(jax.lax.map(of_chunk, flat), 1, 0)
+    return values.reshape((values.shape[0], -1))[:, :size].reshape((-1, *shape))
 
 
 @jax.default_matmul_precision("highest")
-def _series_values(f, places, *arguments):
+def _series_values(f, sides, *arguments):
     """Averages along a first axis, with as many terms as the worst entry needs; in the plane where none are enough.
 
     Args:
         f: gives all functions along a first axis.
-        places: the numbers of those that are averaged together.
+        sides: the numbers of the first functions of all averages, and those of the second ones.
         arguments: K1, K2, C, parameters.
     """
     K1, K2, C, *parameters = arguments
     shape, eps = jnp.broadcast_shapes(*(a.shape for a in arguments)), _eps(C)
-    axes = (1,) * len(shape)
-    shapes = [jnp.broadcast_shapes(axes, K.shape, *(p.shape for p in parameters if p.size > 1)) for K in (K1, K2)]
-    known = jnp.isfinite(K1 + K2 + C + sum(parameters))
-    rho, complement = (jnp.broadcast_to(a, shape) for a in _correlation(K1, K2, C))
+    many = [p.shape for p in parameters if p.size > 1]
+    shapes = [jnp.broadcast_shapes((1,) * len(shape), K.shape, *many) for K in (K1, K2)]
+    finite = jnp.isfinite(K1 + K2 + C + sum(parameters))
+    rho, complement = (jnp.broadcast_to(a, shape) for a in _exact_correlation(K1, K2, C))
     largest = [jnp.max(jnp.where(jnp.isfinite(K), K, 1.0), initial=1.0) for K in (K1, K2)]
-    scale = 1.0 / jnp.sqrt(jnp.maximum(*largest))
-    x, weight = _side_rule(scale, _side_nodes(scale, _step(_MOST_TERMS)))
-    parallel, sides, sizes = complement == 0.0, [], []
-    for own, K in zip(shapes, (K1, K2)):
-        values = _at_nodes(f, _column(K, own, True), [_column(p, own) for p in parameters], x)
-        parts, size = _parts_of_one(values.reshape((2, -1, x.size)), weight)
-        sides.append(parts)
+    x, weight = _side_rule(1.0 / jnp.sqrt(jnp.maximum(*largest)), _STEP)
+    parts, sizes = [], []
+    for kernels, K in zip(shapes, (K1, K2)):
+        values = _at_nodes(f, _column(K, kernels, True), [_column(p, kernels) for p in parameters], x)
+        of_one, size = _parts_of_one(values.reshape((2, -1, x.size)), weight)
+        parts.append(of_one)
         sizes.append(size)
 
-    def chosen(rows, *after):
+    def of_pairs(rows, *after):
         """What both functions of every pair have, in the shape of their kernels."""
-        return [a.reshape((-1, *own, *after))[at] for a, own, at in zip(rows, shapes, places)]
+        return [a.reshape((-1, *kernels, *after))[side] for a, kernels, side in zip(rows, shapes, sides)]
 
     def goes_on(state):
-        terms, *_, largest = state
-        return (terms < _MOST_TERMS) & (largest > _ENOUGH * eps)
+        terms, *_, left = state
+        return (terms < _MOST_TERMS) & (left > _ENOUGH * eps)
 
     def more_terms(state):
         terms, polynomials, sums, off, power, total, _ = state
         polynomials, table = _polynomials(polynomials, x, terms, _BLOCK)
-        found, changes = zip(*(_coefficients_of(parts, table) for parts in sides))
-        a, b = (jnp.moveaxis(s, -1, 0) for s in chosen(found, _BLOCK))
-        sums_of_terms, step = [jnp.zeros_like(rho)] * len(places[0]), rho
+        coefficients, changes = zip(*(_coefficients_of(of_one, table) for of_one in parts))
+        a, b = (jnp.moveaxis(h, -1, 0) for h in of_pairs(coefficients, _BLOCK))
+        sums_of_terms = [jnp.zeros_like(rho)] * len(sides[0])
         for n in range(_BLOCK - 1, -1, -1):  # one array for each average: all in one are slower by half
             sums_of_terms = [s * rho + a[n, k] * b[n, k] for k, s in enumerate(sums_of_terms)]
-        for _ in range(_BLOCK.bit_length() - 1):
-            step = step * step
-        sums = [before + (s * s).sum(1) for before, s in zip(sums, found)]
-        off = [jnp.maximum(before, s) for before, s in zip(off, changes)]
-        rest = [_root_of_rest(s, change) for s, change in zip(sums, off)]
-        one, two = (jnp.max(jnp.where(jnp.isfinite(a), a, 0.0), initial=0.0) for a in rest)
-        largest = reach ** (terms + _BLOCK) * one * two
-        return terms + _BLOCK, polynomials, sums, off, power * step, total + power * jnp.stack(sums_of_terms), largest
+        total = total + power * jnp.stack(sums_of_terms)
+        sums = [before + (h * h).sum(1) for before, h in zip(sums, coefficients)]
+        off = [jnp.maximum(before, change) for before, change in zip(off, changes)]
+        roots = map(_root_of_rest, sums, off)
+        one, two = (jnp.max(jnp.where(jnp.isfinite(root), root, 0.0), initial=0.0) for root in roots)
+        terms = terms + _BLOCK
+        return terms, polynomials, sums, off, power * rho**_BLOCK, total, reach**terms * one * two
 
-    none, empty = [0.0 * size for size in sizes], jnp.zeros((len(places[0]), *shape), rho.dtype)
-    reach = jnp.max(jnp.where(known & (jnp.abs(rho) < _parallel(C)), jnp.abs(rho), 0.0), initial=0.0)
+    none, empty = [0.0 * size for size in sizes], jnp.zeros((len(sides[0]), *shape), rho.dtype)
+    inside = finite & (jnp.abs(rho) < 1.0 - 4.0 * eps)
+    reach = jnp.max(jnp.where(inside, jnp.abs(rho), 0.0), initial=0.0)
     start = 0, (0.0 * weight, weight), none, none, jnp.ones_like(rho), empty, jnp.ones_like(reach)
     _, _, sums, off, power, total, _ = jax.lax.while_loop(goes_on, more_terms, start)
-    one, two = chosen([_root_of_rest(s, change) for s, change in zip(sums, off)])
-    good = jnp.abs(power) * one * two <= _ENOUGH * eps
-    one, two = chosen(sizes)
-    alike = parallel & (K1 == K2) & known  # the average of one input, whose values are there
-    parts, size = (a.reshape((*a.shape[:-2], -1, math.prod(shapes[0]), *a.shape[2:])) for a in (sides[0], sizes[0]))
-    even, odd = ((0.5 * p[places[0]] * p[places[1]] @ weight).reshape((-1, *shapes[0])) for p in parts)
-    both = (size[places[0]] * size[places[1]]).reshape((-1, *shapes[0]))
-    value = jnp.where(alike, (even + jnp.where(rho < 0.0, -odd, odd)) * both, total * one * two)
-    fine = jnp.isfinite(_root_of_rest(sums[0], off[0])).reshape((-1, *shapes[0]))
-    good = jnp.where(alike, fine[places[0]] & fine[places[1]], good & ~parallel).reshape((empty.shape[0], -1))
+    one, two = of_pairs([_root_of_rest(s, change) for s, change in zip(sums, off)])
+    parallel = complement == 0.0
+    left = (finite & (parallel | ~(jnp.abs(power) * one * two <= _ENOUGH * eps))).reshape((empty.shape[0], -1))
+    one, two = of_pairs(sizes)
+    value, parallel = (total * one * two).reshape(left.shape), parallel.reshape(-1)
 
-    one, two = (lambda z, *p, at=at: f(z, *p)[at] for at in places)
+    one, two = (lambda z, *p, side=side: f(z, *p)[side] for side in sides)
     entries = [_column(a, shape, True) for a in (K1, K2, rho, complement)] + [_column(p, shape) for p in parameters]
-    line, left, rule = parallel.reshape(-1), ~good & known.reshape(-1), (x, weight, weight[None])
-    on_line = functools.partial(_parallel_average, one, two, rule=rule)
+    on_line = functools.partial(_parallel_average, one, two, rule=(x, weight, weight[None]))
     in_plane = functools.partial(_plane_average, one, two, finer=1)
-    value = _some(on_line, 256, value.reshape(good.shape), left & line, entries)
-    value = _some(in_plane, 16, value, left & ~line, entries)
-    value = value.reshape(empty.shape)
-    return jnp.where(known & jnp.isfinite(value), value, jnp.nan)
+    value = _replaced_by(on_line, 256, value, left & parallel, entries)
+    value = _replaced_by(in_plane, 16, value, left & ~parallel, entries).reshape(empty.shape)
+    return jnp.where(finite & jnp.isfinite(value), value, jnp.nan)
 
 
-def _some(function, few, value, left, columns):
+def _replaced_by(function, few, values, left, columns):
     """Values, those that are left computed by a function, a few entries at a time."""
+    few = min(few, values.shape[1])
 
     def step(state):
         start, order, total = state
         at = order[jnp.minimum(start + jnp.arange(few), order.size - 1)]
         K1, K2, rho, complement, *parameters = (c[at] if c.shape else c for c in columns)
-        found = function(K1, K2, rho, complement, parameters)
-        return start + few, order, total.at[:, at].set(jnp.where(left[:, at], found, total[:, at]))
+        averages = function(K1, K2, rho, complement, parameters)
+        return start + few, order, total.at[:, at].set(jnp.where(left[:, at], averages, total[:, at]))
 
     def replaced():
         entries = left.any(0)
-        count = entries.sum()
-        return jax.lax.while_loop(
-            lambda state: state[0] < count, step, (0, jnp.nonzero(entries, size=entries.size)[0], value)
-        )[2]
+        count, order = entries.sum(), jnp.nonzero(entries, size=entries.size)[0]
+        return jax.lax.while_loop(lambda state: state[0] < count, step, (0, order, values))[2]
 
-    few = min(few, value.shape[1])
-    return jax.lax.cond(left.any(), replaced, lambda: value)
+    return jax.lax.cond(left.any(), replaced, lambda: values)
 
 
 def _column(a, shape, always=False):
@@ -620,11 +503,6 @@ def _column(a, shape, always=False):
 def _side_nodes(scale, step):
     """The number of nodes on each side of 0 for kernels up to 1e4; for larger ones they are a little farther apart."""
     return math.ceil(math.asinh(100.0 * math.sinh(_FARTHEST)) / step)
-
-
-def _scan(step, state, rows):
-    """The last state and the results of all steps, which take the state and a row."""
-    return jax.lax.scan(step, state, rows)
 
 
 # ---- tables ------------------------------------------------------------------------------------------------------

@@ -385,45 +385,6 @@ def _require_memory(failed):
         raise MemoryError("memory is too small for the numbers of all layers and inputs")
 
 
-def _kernels_of_rows(X1, X2, kind, each=map):
-    """Kernels x.x'/n0 of the rows of one matrix, of another, and of their pairs."""
-    given = [np.asarray(X) for X in (X1, X2) if X is not None]
-    if any(X.ndim != 2 for X in given) or given[0].shape[1] != given[-1].shape[1] or not given[0].shape[1]:
-        raise ValueError(f"inputs are matrices with equally many columns, not of shapes {[X.shape for X in given]}")
-    first, *others = [_real(X, kind) for X in given]
-    second = others[0] if others else first
-    scaled = first / first.dtype.type(first.shape[1])
-    K1 = np.einsum("ij,ij->i", scaled, first)
-    K2 = K1 if X2 is None else np.einsum("ij,ij->i", second / second.dtype.type(second.shape[1]), second)
-    root1, root2 = np.sqrt(K1)[:, None], np.sqrt(K2)
-    equal = {}
-    for j, row in enumerate(second + 0.0):  # of the two zeros one
-        equal.setdefault(row.tobytes(), []).append(j)
-    for places in equal.values():
-        if len(places) > 1:
-            K2[places] = K2[places[0]]
-    C = np.zeros((len(first), len(second)), dtype=first.dtype)
-
-    def multiplied(start):
-        left, rows = start if X2 is None else 0, slice(start, start + 128)
-        part, most = C[rows, left:], root1[rows] * root2[left:]
-        np.matmul(scaled[rows], second[left:].T, out=part)
-        np.clip(part, -most, most, out=part)
-
-    list(each(multiplied, range(0, len(first), 128)))
-    if X2 is None:
-        np.fill_diagonal(C, K1)
-        for places in equal.values():
-            if len(places) > 1:
-                C[np.ix_(places, places)] = K1[places[0]]
-        return K1, K1, C
-    for i, row in enumerate(first + 0.0):
-        places = equal.get(row.tobytes(), [])
-        if places:
-            C[i, places] = K1[i] = K2[places[0]]
-    return K1, K2, C
-
-
 def _real(value, kind=np.float64):
     """An argument as an array of floats; complex numbers would lose a part of them."""
     if np.iscomplexobj(value):
@@ -443,6 +404,45 @@ def _covariances(K1, K2, C, kind=np.float64):
     over = np.abs(covariance) > (1.0 + 4.0 * np.finfo(np.float64).eps) * size  # C = K1 = K2 stays as it is
     over &= np.abs(covariance) <= (1.0 + 64.0 * float(unit)) * size
     return np.where(over, np.copysign(size, covariance), covariance) if over.any() else C
+
+
+def _kernels_of_rows(X1, X2, kind, each=map):
+    """Kernels x.x'/n0 of the rows of one matrix, of another, and of their pairs."""
+    matrices = [np.asarray(X) for X in (X1, X2) if X is not None]
+    if any(X.ndim != 2 for X in matrices) or matrices[0].shape[1] != matrices[-1].shape[1] or not matrices[0].shape[1]:
+        raise ValueError(f"inputs are matrices with equally many columns, not of shapes {[X.shape for X in matrices]}")
+    first, *others = [_real(X, kind) for X in matrices]
+    second = others[0] if others else first
+    scaled = first / first.dtype.type(first.shape[1])
+    K1 = np.einsum("ij,ij->i", scaled, first)
+    K2 = K1 if X2 is None else np.einsum("ij,ij->i", second / second.dtype.type(second.shape[1]), second)
+    root1, root2 = np.sqrt(K1)[:, None], np.sqrt(K2)
+    equal = {}
+    for j, row in enumerate(second + 0.0):  # of the two zeros one
+        equal.setdefault(row.tobytes(), []).append(j)
+    for alike in equal.values():
+        if len(alike) > 1:
+            K2[alike] = K2[alike[0]]
+    C = np.zeros((len(first), len(second)), dtype=first.dtype)
+
+    def multiplied(start):
+        left, rows = start if X2 is None else 0, slice(start, start + 128)
+        part, most = C[rows, left:], root1[rows] * root2[left:]
+        np.matmul(scaled[rows], second[left:].T, out=part)
+        np.clip(part, -most, most, out=part)
+
+    list(each(multiplied, range(0, len(first), 128)))
+    if X2 is None:
+        np.fill_diagonal(C, K1)
+        for alike in equal.values():
+            if len(alike) > 1:
+                C[np.ix_(alike, alike)] = K1[alike[0]]
+        return K1, K1, C
+    for i, row in enumerate(first + 0.0):
+        alike = equal.get(row.tobytes(), [])
+        if alike:
+            C[i, alike] = K1[i] = K2[alike[0]]
+    return K1, K2, C
 
 
 _LOCK = Lock()

@@ -9,7 +9,7 @@ import sympy as sp
 
 import symres as sr
 from symres.codegen.arrays.hermite import hermite_series
-from symres.codegen.targets.numpy.dialect import NUMPY
+from symres.codegen.targets.numpy.components import NUMPY
 from symres.codegen.targets.numpy.tiles import FastPath, Precondition, Tiler
 from symres.core.symbols import K1, K2, C, K, z
 from symres.report.export import export
@@ -196,7 +196,7 @@ def test_a_guard_sees_what_it_compares_before_it_is_written_over():
 def test_waves_of_large_kernels(largest):
     """Nodes come as close as waves of length 2*pi/100 need."""
     kernels = np.array([1e-8, 1.0, 30.0, 100.0, largest])
-    sines, _ = hermite_series._hermite_pair(np.sin, np.tanh, kernels, kernels, 0.99 * kernels)
+    ((sines, _),) = hermite_series._hermite_pairs([(np.sin, np.tanh)], kernels, kernels, 0.99 * kernels)
     n = np.arange(sines[0].shape[1])
     with np.errstate(divide="ignore"):
         sizes = np.exp(0.5 * (n * np.log(kernels[:, None]) - kernels[:, None] - [[math.lgamma(k + 1) for k in n]]))
