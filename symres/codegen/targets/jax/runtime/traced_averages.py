@@ -22,7 +22,6 @@ from ....arrays.hermite.clustered_nodes import (
     _coefficients_of,
     _eps,
     _parts_of_one,
-    _polynomials,
     _root_of_rest,
     _side_rule,
 )
@@ -198,6 +197,17 @@ def _replaced_by(function: Function, few: int, values: Array, left: Array, colum
         return jax.lax.while_loop(lambda state: state[0] < count, step, (0, order, values))[2]
 
     return jax.lax.cond(left.any(), replaced, lambda: values)
+
+
+def _polynomials(before: tuple[Array, Array], x: Array, first: Array, count: int) -> tuple[tuple[Array, Array], Array]:
+    """Hermite polynomials as other libraries have them, by a loop that is compiled once."""
+
+    def following(rows: tuple[Array, Array], n: Array) -> tuple[tuple[Array, Array], Array]:
+        last, row = rows
+        return (row, (x * row - (first + n) ** 0.5 * last) / (first + n + 1) ** 0.5), row
+
+    before, rows = jax.lax.scan(following, before, jnp.arange(count))
+    return before, jnp.stack([rows[::2], rows[1::2]])
 
 
 def _column(a: Array, shape: tuple[int, ...], always: bool = False) -> Array:

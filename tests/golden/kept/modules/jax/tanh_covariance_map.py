@@ -184,24 +184,6 @@ def _side_rule(scale, step):
     return x[middle:], xp.concatenate([0.5 * weight[middle : middle + 1], weight[middle + 1 :]])
 
 
-def _polynomials(before, x, first, count):
-    """Normalised Hermite polynomials at nodes x times weights, from an even order on: even orders, then odd ones.
-
-    Args:
-        before: the one before the first of them, and that.
-        x: nodes.
-        first: its order.
-        count: of the polynomials.
-
-    Returns:
-        what the following ones begin with; the polynomials.
-    """
-    rows = list(before)
-    for n in range(count):
-        rows.append((x * rows[-1] - (first + n) ** 0.5 * rows[-2]) / (first + n + 1) ** 0.5)
-    return (rows[-2], rows[-1]), xp.stack([xp.stack(rows[1:-1:2]), xp.stack(rows[2:-1:2])])
-
-
 def _at_nodes(f, K, parameters, x):
     """f(z) and f(-z) with z = sqrt(K)*x, a row for each kernel; parameters are numbers, or one for each."""
     columns, z = [p[:, None] if p.shape else p for p in parameters], xp.sqrt(K)[:, None] * x
@@ -493,6 +475,17 @@ def _replaced_by(function, few, values, left, columns):
         return jax.lax.while_loop(lambda state: state[0] < count, step, (0, order, values))[2]
 
     return jax.lax.cond(left.any(), replaced, lambda: values)
+
+
+def _polynomials(before, x, first, count):
+    """Hermite polynomials as other libraries have them, by a loop that is compiled once."""
+
+    def following(rows, n):
+        last, row = rows
+        return (row, (x * row - (first + n) ** 0.5 * last) / (first + n + 1) ** 0.5), row
+
+    before, rows = jax.lax.scan(following, before, jnp.arange(count))
+    return before, jnp.stack([rows[::2], rows[1::2]])
 
 
 def _column(a, shape, always=False):
