@@ -125,8 +125,7 @@ static inline double symres_angle(double y, double x) {
 }
 
 static inline double symres__average_1(double K) {
-    double value = 0.6366197723675814 * symres_angle(2.0 * K, sqrt(1.0 + 4.0 * K));
-    return value;
+    return 0.6366197723675814 * symres_angle(2.0 * K, sqrt(1.0 + 4.0 * K));
 }
 
 static inline void symres__layer_1_one(double K, double C_W, double C_b, double *result0, double *result1) {
@@ -374,8 +373,7 @@ static inline float symres_anglef(float y, float x) {
 }
 
 static inline float symres__average_1f(float K) {
-    float value = 0.6366197723675814f * symres_anglef(2.0f * K, sqrtf(1.0f + 4.0f * K));
-    return value;
+    return 0.6366197723675814f * symres_anglef(2.0f * K, sqrtf(1.0f + 4.0f * K));
 }
 
 static inline void symres__layer_1_onef(float K, float C_W, float C_b, float *result0, float *result1) {

@@ -191,8 +191,7 @@ static inline double symres_angle(double y, double x) {
 static inline double symres__average_1(double K) {
     double t0 = 2.0 * K;
     double t1 = sqrt(1.0 + t0);
-    double value = 0.25 * K + 0.15915494309189535 * K * (t0 / ((1.0 + K) * t1) + symres_angle(K, t1));
-    return value;
+    return 0.25 * K + 0.15915494309189535 * K * (t0 / ((1.0 + K) * t1) + symres_angle(K, t1));
 }
 
 static inline double symres_phi_squared_entry(double K, double C_W, double C_b, double gamma) {
@@ -264,8 +263,7 @@ static inline double symres__average_3(double K) {
     double t0 = 1.0 + K;
     double t1 = 1.0 + 2.0 * K;
     double t2 = sqrt(t1);
-    double value = 0.25 + 0.15915494309189535 * (K * (5.0 + 11.0 * K + 4.0 * K * K) / (t0 * t0 * t1 * t2) + symres_angle(K, t2));
-    return value;
+    return 0.25 + 0.15915494309189535 * (K * (5.0 + 11.0 * K + 4.0 * K * K) / (t0 * t0 * t1 * t2) + symres_angle(K, t2));
 }
 
 static inline double symres_chi_parallel_entry(double K, double C_W, double gamma, double C_b) {
@@ -277,8 +275,7 @@ static inline double symres_chi_parallel_entry(double K, double C_W, double gamm
 static inline double symres__average_4(double K) {
     double t0 = 1.0 + 2.0 * K;
     double t1 = sqrt(t0);
-    double value = 0.25 + 0.15915494309189535 * (K * (3.0 + 5.0 * K) / ((1.0 + K) * t0 * t1) + symres_angle(K, t1));
-    return value;
+    return 0.25 + 0.15915494309189535 * (K * (3.0 + 5.0 * K) / ((1.0 + K) * t0 * t1) + symres_angle(K, t1));
 }
 
 static inline double symres_chi_perp_entry(double K, double C_W, double gamma, double C_b) {
@@ -291,8 +288,7 @@ static inline double symres__average_5(double K) {
     double t0 = K * K;
     double t1 = 1.0 + K;
     double t2 = 1.0 + 2.0 * K;
-    double value = -0.07957747154594767 * (t0 * K - 4.0 - 12.0 * K - 9.0 * t0) / (t1 * t1 * t2 * t2 * sqrt(t2));
-    return value;
+    return -0.07957747154594767 * (t0 * K - 4.0 - 12.0 * K - 9.0 * t0) / (t1 * t1 * t2 * t2 * sqrt(t2));
 }
 
 static inline double symres_h_entry(double K, double C_W, double C_b, double gamma) {
@@ -407,8 +403,7 @@ static inline float symres_anglef(float y, float x) {
 static inline float symres__average_1f(float K) {
     float t0 = 2.0f * K;
     float t1 = sqrtf(1.0f + t0);
-    float value = 0.25f * K + 0.15915494309189535f * K * (t0 / ((1.0f + K) * t1) + symres_anglef(K, t1));
-    return value;
+    return 0.25f * K + 0.15915494309189535f * K * (t0 / ((1.0f + K) * t1) + symres_anglef(K, t1));
 }
 
 static inline float symres_phi_squared_entryf(float K, float C_W, float C_b, float gamma) {
@@ -568,8 +563,7 @@ static inline float symres__average_3f(float K) {
     float t0 = 1.0f + K;
     float t1 = 1.0f + 2.0f * K;
     float t2 = sqrtf(t1);
-    float value = 0.25f + 0.15915494309189535f * (K * (5.0f + 11.0f * K + 4.0f * K * K) / (t0 * t0 * t1 * t2) + symres_anglef(K, t2));
-    return value;
+    return 0.25f + 0.15915494309189535f * (K * (5.0f + 11.0f * K + 4.0f * K * K) / (t0 * t0 * t1 * t2) + symres_anglef(K, t2));
 }
 
 static inline float symres_chi_parallel_entryf(float K, float C_W, float gamma, float C_b) {
@@ -598,8 +592,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
 static inline float symres__average_4f(float K) {
     float t0 = 1.0f + 2.0f * K;
     float t1 = sqrtf(t0);
-    float value = 0.25f + 0.15915494309189535f * (K * (3.0f + 5.0f * K) / ((1.0f + K) * t0 * t1) + symres_anglef(K, t1));
-    return value;
+    return 0.25f + 0.15915494309189535f * (K * (3.0f + 5.0f * K) / ((1.0f + K) * t0 * t1) + symres_anglef(K, t1));
 }
 
 static inline float symres_chi_perp_entryf(float K, float C_W, float gamma, float C_b) {
@@ -629,8 +622,7 @@ static inline float symres__average_5f(float K) {
     float t0 = K * K;
     float t1 = 1.0f + K;
     float t2 = 1.0f + 2.0f * K;
-    float value = -0.07957747154594767f * (t0 * K - 4.0f - 12.0f * K - 9.0f * t0) / (t1 * t1 * t2 * t2 * sqrtf(t2));
-    return value;
+    return -0.07957747154594767f * (t0 * K - 4.0f - 12.0f * K - 9.0f * t0) / (t1 * t1 * t2 * t2 * sqrtf(t2));
 }
 
 static inline float symres_h_entryf(float K, float C_W, float C_b, float gamma) {

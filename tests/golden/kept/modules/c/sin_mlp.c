@@ -176,8 +176,7 @@ static inline double symres_expm1(double u) {
 }
 
 static inline double symres__average_1(double K) {
-    double value = -0.5 * symres_expm1(-2.0 * K);
-    return value;
+    return -0.5 * symres_expm1(-2.0 * K);
 }
 
 static inline double symres_phi_squared_entry(double K, double C_W, double C_b) {
@@ -288,8 +287,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
 }
 
 static inline double symres__average_3(double K) {
-    double value = symres_exp(-2.0 * K);
-    return value;
+    return symres_exp(-2.0 * K);
 }
 
 static inline double symres_chi_parallel_entry(double K, double C_W, double C_b) {
@@ -306,8 +304,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
 }
 
 static inline double symres__average_4(double K) {
-    double value = 0.5 + 0.5 * symres_exp(-2.0 * K);
-    return value;
+    return 0.5 + 0.5 * symres_exp(-2.0 * K);
 }
 
 static inline double symres_chi_perp_entry(double K, double C_W, double C_b) {
@@ -324,8 +321,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
 }
 
 static inline double symres__average_5(double K) {
-    double value = -0.5 * symres_exp(-2.0 * K);
-    return value;
+    return -0.5 * symres_exp(-2.0 * K);
 }
 
 static inline double symres_h_entry(double K, double C_W, double C_b) {
@@ -363,8 +359,7 @@ static inline float symres_expm1f(float u) {
 }
 
 static inline float symres__average_1f(float K) {
-    float value = -0.5f * symres_expm1f(-2.0f * K);
-    return value;
+    return -0.5f * symres_expm1f(-2.0f * K);
 }
 
 static inline float symres_phi_squared_entryf(float K, float C_W, float C_b) {
@@ -471,8 +466,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)rows * (ptrdiff_
 }
 
 static inline float symres__average_3f(float K) {
-    float value = symres_expf(-2.0f * K);
-    return value;
+    return symres_expf(-2.0f * K);
 }
 
 static inline float symres_chi_parallel_entryf(float K, float C_W, float C_b) {
@@ -489,8 +483,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
 }
 
 static inline float symres__average_4f(float K) {
-    float value = 0.5f + 0.5f * symres_expf(-2.0f * K);
-    return value;
+    return 0.5f + 0.5f * symres_expf(-2.0f * K);
 }
 
 static inline float symres_chi_perp_entryf(float K, float C_W, float C_b) {
@@ -507,8 +500,7 @@ SYMRES_PRAGMA(omp parallel for schedule(dynamic) if ((ptrdiff_t)entries > 65536)
 }
 
 static inline float symres__average_5f(float K) {
-    float value = -0.5f * symres_expf(-2.0f * K);
-    return value;
+    return -0.5f * symres_expf(-2.0f * K);
 }
 
 static inline float symres_h_entryf(float K, float C_W, float C_b) {

@@ -198,8 +198,7 @@ def __average_5(K):
     t0 = K * K
     t1 = 1.0 + K
     t2 = 1.0 + 2.0 * K
-    value = -0.07957747154594767 * (t0 * K - 4.0 - 12.0 * K - 9.0 * t0) / (t1 * t1 * t2 * t2 * sqrt(t2))
-    return value
+    return -0.07957747154594767 * (t0 * K - 4.0 - 12.0 * K - 9.0 * t0) / (t1 * t1 * t2 * t2 * sqrt(t2))
 
 
 @_scalar
@@ -212,8 +211,7 @@ def _chi_perp_entry(K, C_W, gamma, C_b):
 def __average_4(K):
     t0 = 1.0 + 2.0 * K
     t1 = sqrt(t0)
-    value = 0.25 + 0.15915494309189535 * (K * (3.0 + 5.0 * K) / ((1.0 + K) * t0 * t1) + _angle(K, t1))
-    return value
+    return 0.25 + 0.15915494309189535 * (K * (3.0 + 5.0 * K) / ((1.0 + K) * t0 * t1) + _angle(K, t1))
 
 
 @_scalar
@@ -227,8 +225,7 @@ def __average_3(K):
     t0 = 1.0 + K
     t1 = 1.0 + 2.0 * K
     t2 = sqrt(t1)
-    value = 0.25 + 0.15915494309189535 * (K * (5.0 + 11.0 * K + 4.0 * K * K) / (t0 * t0 * t1 * t2) + _angle(K, t2))
-    return value
+    return 0.25 + 0.15915494309189535 * (K * (5.0 + 11.0 * K + 4.0 * K * K) / (t0 * t0 * t1 * t2) + _angle(K, t2))
 
 
 @_scalar
@@ -298,8 +295,7 @@ def _phi_squared_entry(K, C_W, C_b, gamma):
 def __average_1(K):
     t0 = 2.0 * K
     t1 = sqrt(1.0 + t0)
-    value = 0.25 * K + 0.15915494309189535 * K * (t0 / ((1.0 + K) * t1) + _angle(K, t1))
-    return value
+    return 0.25 * K + 0.15915494309189535 * K * (t0 / ((1.0 + K) * t1) + _angle(K, t1))
 
 
 @_scalar

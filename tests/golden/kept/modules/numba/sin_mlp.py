@@ -165,8 +165,7 @@ def _h_entry(K, C_W, C_b):
 
 @_scalar
 def __average_5(K):
-    value = -0.5 * _exp(-2.0 * K)
-    return value
+    return -0.5 * _exp(-2.0 * K)
 
 
 @_scalar
@@ -177,8 +176,7 @@ def _chi_perp_entry(K, C_W, C_b):
 
 @_scalar
 def __average_4(K):
-    value = 0.5 + 0.5 * _exp(-2.0 * K)
-    return value
+    return 0.5 + 0.5 * _exp(-2.0 * K)
 
 
 @_scalar
@@ -189,8 +187,7 @@ def _chi_parallel_entry(K, C_W, C_b):
 
 @_scalar
 def __average_3(K):
-    value = _exp(-2.0 * K)
-    return value
+    return _exp(-2.0 * K)
 
 
 @_scalar
@@ -261,8 +258,7 @@ def _phi_squared_entry(K, C_W, C_b):
 
 @_scalar
 def __average_1(K):
-    value = -0.5 * _expm1(-2.0 * K)
-    return value
+    return -0.5 * _expm1(-2.0 * K)
 
 
 @_scalar
