@@ -73,7 +73,7 @@ class ArrayTarget(ArrayCode):
         text = NetworkText(self, plan)
         values = text.values() | {"components": [self._component(*found) for found in text.sources.items()]}
         names = ("dual_kernel", "dual_kernel_matrix")
-        return self._text("network.py.j2", values, text.head(), names, text.sources.values())
+        return self._text("network.py.j2", values, text.head(), names, text.sources.values(), text.tables())
 
     def curve_text(self, plan: CurvePlan) -> str:
         """The module of a function with sums over the powers of a weight."""
@@ -113,11 +113,12 @@ class ArrayTarget(ArrayCode):
         head: Mapping[str, object],
         names: Sequence[str],
         sources: Iterable[Source],
+        others: Iterable[tuple[str, str]] = (),
     ) -> str:
         """A module: its functions by a template, what they call, and the imports of all."""
         body = files.render(template, values, TEMPLATES).strip("\n")
-        helpers = _spaced(self.runtime.definitions(body))
-        tables = sorted({table for source in sources for table in source.tables})
+        tables = [*sorted({table for source in sources for table in source.tables}), *others]
+        helpers = _spaced(self.runtime.definitions(body, *(value for _, value in tables)))
         code = "\n".join([body, helpers, *(value for _, value in tables)])
         groups = [[line for name, line in group.items() if _is_used(name, code)] for group in self.imports]
         parts = {"imports": [group for group in groups if group], "names": names, "body": body, "helpers": helpers}

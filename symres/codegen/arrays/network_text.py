@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -73,8 +74,6 @@ class NetworkText:
             for kind in (words.argument, "number")
         )
         tangent = "tangent kernel of the inputs: 0 where no trained layer comes before"
-        entries = _SHARING if plan.is_integrated else _ENTRIES
-        determined = plan.is_sharp or plan.is_determined
         return {
             "words": words,
             "signature": "".join(f"{name}, " for name in names),
@@ -93,9 +92,20 @@ class NetworkText:
             "results": docstrings.wrapped(f"(C, Theta): {words.results}", 8),
             "facts": self._facts(),
             "layers": [definition for layer in plan.layers for definition in self._definitions(layer)],
-            "records": [f"*[{self._record(layer)}]*{count}" for layer, count in plan.runs],
-            "network": f"_LAYERS, {plan.is_sharp}, {determined}, {plan.is_directed}, {entries}",
         }
+
+    def tables(self) -> tuple[tuple[str, str], ...]:
+        """The records that layer_recursion.py goes through, by name."""
+        plan = self.plan
+        layers = "".join(f"    *[{self._record(layer)}] * {count},\n" for layer, count in plan.runs)
+        needs = {
+            "sharp": plan.is_sharp,
+            "determined": plan.is_sharp or plan.is_determined,
+            "directed": plan.is_directed,
+            "entries": _SHARING if plan.is_integrated else _ENTRIES,
+        }
+        listed = "".join(f", {need}={value}" for need, value in needs.items())
+        return ("_LAYERS", f"[\n{layers}]"), ("_NETWORK", f"_Network(_LAYERS{listed})")
 
     def _facts(self) -> list[str]:
         """Errors of the whole recursion."""
@@ -122,11 +132,18 @@ class NetworkText:
 
     def _record(self, layer: DeepLayer) -> str:
         """A layer as arrays/runtime/layer_recursion.py describes it."""
-        slope = f"{layer.name}_slope" if self.plan.is_sharp else "None"
-        parallel = f"{layer.name}_parallel" if self.plan.is_sharp and layer.parallel is not None else "None"
+        name, parallel = layer.name, self.plan.is_sharp and layer.parallel is not None
         names = "".join(f'"{argument(p)}", ' for p in layer.parameters).strip()
-        parts = (f"{layer.name}_one", f"{layer.name}_pair", slope, parallel, str(layer.is_directed), f"({names})")
-        return f"({', '.join(parts)})"
+        parts = {
+            "one": f"{name}_one",
+            "pair": f"{name}_pair",
+            "slope": f"{name}_slope" if self.plan.is_sharp else "None",
+            "parallel": f"{name}_parallel" if parallel else "None",
+            "directed": str(layer.is_directed),
+            "parameters": f"({names})",
+        }
+        listed = textwrap.fill(", ".join(f"{field}={value}" for field, value in parts.items()), docstrings.LINE - 8)
+        return f"_Layer(\n{textwrap.indent(listed, ' ' * 8)}\n    )"
 
     # ---- the functions of a layer ------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -20,5 +20,3 @@ OwnOfLayers: TypeAlias = tuple[Own, ...]  # for every layer the kernel of an inp
 Near: TypeAlias = tuple[Floats, Floats, Floats, Floats]  # K1, K2, sqrt(K1*K2), its distance from C
 Apart: TypeAlias = tuple[Floats, Floats, Floats]  # sqrt(K1*K2), its distance from C, K1*K2 - C**2
 Maps: TypeAlias = Callable[..., tuple[Floats, ...]]
-Layer: TypeAlias = tuple[Maps, Maps, Function, Function | None, bool, tuple[str, ...]]
-Network: TypeAlias = tuple[Sequence[Layer], bool, bool, bool, int]  # see layer_recursion.py

@@ -1,20 +1,21 @@
-"""What recursions through the layers of a network have in common.
-
-A network is a tuple: its layers; whether rounding of C between nearly parallel inputs costs digits; whether a layer
-takes the determinant of two inputs; whether one needs the direction of an input; how many entries pass all layers at a
-time. A layer is a tuple: its functions of one input, of two, the slope of the latter in C and the part by which
-parallel inputs differ, or None; whether it needs the direction of an input; the names of its parameters.
-"""
+"""What recursions through the layers of a network have in common."""
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as xp
 
-from .array_types import Apart, Bools, Entries, Floats, Function, Layer, Maps, Near, Network, Own, OwnOfLayers
+from .array_types import Apart, Bools, Entries, Floats, Function, Maps, Near, Own, OwnOfLayers
 from .error_free import _determinant, _moving_with
 
+# functions of one input, of two, the slope of the latter in C, the part by which parallel inputs differ, or None;
+# whether the layer needs the direction of an input; the names of its parameters
+_Layer = collections.namedtuple("_Layer", "one pair slope parallel directed parameters")
+# whether rounding of C between nearly parallel inputs costs digits, and whether a layer takes the determinant of inputs
+# or needs the direction of one; how many entries pass all layers at a time
+_Network = collections.namedtuple("_Network", "layers sharp determined directed entries")
 _SMALLEST = 1e-150  # kernels below count as 0: their products are no floats
 _LOST = xp.nan  # the kernel of an input without a direction, where a normaliser needs one
 # place and weight of the rule of Gauss and Legendre on [0, 1], and the weight in one of lower order
@@ -27,17 +28,17 @@ _NODES = (
 )
 
 
-def _by_layer(network: Network, values: Mapping[str, object]) -> list[tuple]:
+def _by_layer(network: _Network, values: Mapping[str, object]) -> list[tuple]:
     """The parameters of every layer: a list or tuple has one value for each."""
-    layers = network[0]
+    layers = network.layers
     for name, value in values.items():
         if isinstance(value, (list, tuple)) and len(value) != len(layers):
             raise ValueError(f"{name} has {len(value)} values, but the network has {len(layers)} layers")
-    rows = [[values[name] for name in layer[-1]] for layer in layers]
+    rows = [[values[name] for name in layer.parameters] for layer in layers]
     return [tuple([v[i] if isinstance(v, (list, tuple)) else v for v in row]) for i, row in enumerate(rows)]
 
 
-def _inputs(network: Network, K: Floats, parameters: Sequence[Own]) -> tuple[OwnOfLayers, list[Bools]]:
+def _inputs(network: _Network, K: Floats, parameters: Sequence[Own]) -> tuple[OwnOfLayers, list[Bools]]:
     """For every layer the kernel of an input and what else the layer needs of that alone; last the final kernel.
 
     Returns:
@@ -45,20 +46,20 @@ def _inputs(network: Network, K: Floats, parameters: Sequence[Own]) -> tuple[Own
         needs. There the recursion goes on with ``_LOST``.
     """
     kept, lost = [], [K < 0.0]
-    K = xp.where(K >= 0.0, K, K if network[3] else xp.nan)
-    for (one, *_, directed, _), row in zip(network[0], parameters):
+    K = xp.where(K >= 0.0, K, K if network.directed else xp.nan)
+    for layer, row in zip(network.layers, parameters):
         K = _replaced(K, xp.abs(K) < _SMALLEST, 0.0)
-        if network[3]:
-            lost.append(lost[-1] | ~(K > 0.0 if directed else K >= 0.0))
+        if network.directed:
+            lost.append(lost[-1] | ~(K > 0.0 if layer.directed else K >= 0.0))
             K = xp.where(lost[-1], _LOST, K)
-        following, *extras = one(K, *row)
+        following, *extras = layer.one(K, *row)
         kept.append((K, *extras))
         K = following
-    return (*kept, (xp.where(lost[-1], _LOST, K) if network[3] else K,)), lost
+    return (*kept, (xp.where(lost[-1], _LOST, K) if network.directed else K,)), lost
 
 
 def _through_layers(
-    network: Network,
+    network: _Network,
     first: OwnOfLayers,
     second: OwnOfLayers,
     C: Floats,
@@ -72,19 +73,18 @@ def _through_layers(
     The slope of a function with a kink changes with the root of the distance of C from sqrt(K1*K2), which rounding of
     C would hide for nearly parallel inputs: there the distance itself is carried from layer to layer.
     """
-    layers, sharp, determined, *_ = network
     K1, K2 = first[0][0], second[0][0]
-    apart = _separated(K1, K2, C, same, sharp) if determined else (C, C, C)  # which no layer takes
+    apart = _separated(K1, K2, C, same, network.sharp) if network.determined else (C, C, C)  # which no layer takes
     yield C, Theta
-    for number, (layer, row) in enumerate(zip(layers, parameters)):
+    for number, (layer, row) in enumerate(zip(network.layers, parameters)):
         extras, before = (first[number][1:], second[number][1:]), (K1, K2, *apart[:2])
-        C, Theta = (_full(a, C) for a in layer[1](K1, K2, C, Theta, apart[2], *extras, *row))
+        C, Theta = (_full(a, C) for a in layer.pair(K1, K2, C, Theta, apart[2], *extras, *row))
         K1, K2 = first[number + 1][0], second[number + 1][0]
         C = _replaced(C, same, K1)
         yield C, Theta
-        if determined:
-            apart = _separated_behind(K1, K2, C, same, sharp)
-        if sharp:
+        if network.determined:
+            apart = _separated_behind(K1, K2, C, same, network.sharp)
+        if network.sharp:
             apart = _carried(layer, _is_near(*before[2:]) & ~same, before, apart, extras, row)
 
 
@@ -111,18 +111,17 @@ def _separated_behind(K1: Floats, K2: Floats, C: Floats, same: Bools, sharp: boo
     return size, gap, _replaced(xp.maximum(gap * (2.0 * size - gap), 0.0), same, 0.0)
 
 
-def _behind(layer: Layer, before: Near, after: Apart, extras: tuple[Own, Own], row: Own) -> Apart:
+def _behind(layer: _Layer, before: Near, after: Apart, extras: tuple[Own, Own], row: Own) -> Apart:
     """What is known behind a layer of inputs that were near before it: their distance, if it is certain, is carried."""
-    _, pair, slope, parallel, *_ = layer
     size, gap, determinant = after
-    narrowed, doubt = _narrowed(slope, before, extras, row)
-    distance = narrowed + _parted(pair, parallel, before, size, extras, row)
+    narrowed, doubt = _narrowed(layer.slope, before, extras, row)
+    distance = narrowed + _parted(layer.pair, layer.parallel, before, size, extras, row)
     certain = doubt <= 0.5 * float(xp.finfo(size.dtype).eps) * size  # slopes may change fast
     product = distance * (2.0 * size - distance)
     return size, xp.where(certain, distance, gap), xp.where(certain, product, determinant)
 
 
-def _carried(layer: Layer, near: Bools, before: Near, after: Apart, extras: tuple[Own, Own], row: Own) -> Apart:
+def _carried(layer: _Layer, near: Bools, before: Near, after: Apart, extras: tuple[Own, Own], row: Own) -> Apart:
     """What is known behind a layer, with the distances of inputs that were near before it."""
     if near.any():
         carried = _behind(layer, *(_entries_at(a, near) for a in (before, after, extras, row)))  # type: ignore[arg-type]

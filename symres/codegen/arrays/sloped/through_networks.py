@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as xp
 
-from ..runtime.array_types import Apart, Bools, Floats, Network, Own
+from ..runtime.array_types import Apart, Bools, Floats, Own
 from ..runtime.error_free import _possible
-from ..runtime.layer_recursion import _inputs, _separated, _through_layers
+from ..runtime.layer_recursion import _inputs, _Network, _separated, _through_layers
 from .two_inputs import _of_type
 
 _LOST = 1.0  # the kernel of an input without a direction, so that gradients of other inputs are what they are
@@ -28,7 +28,7 @@ def _widened(a: Floats | float, like: Floats) -> Floats:
 
 
 def _deep(
-    network: Network,
+    network: _Network,
     K1: Floats | float,
     K2: Floats | float,
     C: Floats | float,
@@ -52,7 +52,7 @@ def _deep(
     c, theta = xp.broadcast_to(c, shape), xp.broadcast_to(theta, shape)
     same = (c == first[0][0]) & (c == second[0][0]) if same is None else same
     kernels: list[tuple[Floats, ...]] = list(_through_layers(network, first, second, c, theta, same, parameters))
-    if network[3]:
+    if network.directed:
         kernels = [tuple([xp.where(a | b, xp.nan, v) for v in row]) for a, b, row in zip(lost, gone, kernels)]
     results = [xp.stack(rows) for rows in zip(*kernels)] if every_layer else kernels[-1]
     return tuple([_of_type(a, like) for a in results])

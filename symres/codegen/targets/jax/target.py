@@ -38,7 +38,12 @@ class JaxTarget(DifferentiableTarget):
     dialect = JAX
     as_arrays = "_of_one_type"
     imports = (
-        {"contextlib": "import contextlib", "functools": "import functools", "math": "import math"},
+        {
+            "collections": "import collections",
+            "contextlib": "import contextlib",
+            "functools": "import functools",
+            "math": "import math",
+        },
         {"jax": "import jax", "jnp": "import jax.numpy as jnp"},
         {"special": "special = jax.scipy.special", "xp": "xp = jnp"},
     )

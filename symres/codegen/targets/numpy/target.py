@@ -25,7 +25,7 @@ class NumpyTarget(ArrayTarget):
     capabilities = Capabilities(in_place=True)
     dialect = NUMPY
     imports = (
-        {"functools": "import functools", "math": "import math"},
+        {name: f"import {name}" for name in ("collections", "functools", "math")},
         {"np": "import numpy as np", "special": "from scipy import special"},
         {"xp": "xp = np"},
     )

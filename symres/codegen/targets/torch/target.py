@@ -30,7 +30,7 @@ class TorchTarget(DifferentiableTarget):
     dialect = TORCH
     as_arrays = "_of_one_type"
     imports = (
-        {"functools": "import functools", "math": "import math"},
+        {name: f"import {name}" for name in ("collections", "functools", "math")},
         {"torch": "import torch"},
         {"special": "special = torch.special", "xp": "xp = torch"},
     )

@@ -11,13 +11,15 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from ....arrays.runtime.layer_recursion import _behind
+from ....arrays.runtime.layer_recursion import _behind, _Layer, _Network
 from ....arrays.sloped.through_networks import _deep
 from .given_derivatives import _moving_with
 from .traced_arrays import _of_one_type, _widened
 
 
-def _deep_matrix(network: tuple, X1: ArrayLike, X2: ArrayLike | None, parameters: Sequence[tuple]) -> tuple[Array, ...]:
+def _deep_matrix(
+    network: _Network, X1: ArrayLike, X2: ArrayLike | None, parameters: Sequence[tuple]
+) -> tuple[Array, ...]:
     """All layers for the rows of feature matrices; equal inputs, whose products were summed in another order, agree."""
     like = _of_one_type(X1, *([] if X2 is None else [X2]))[0]
     first = _widened(X1)
@@ -49,7 +51,7 @@ def _equal_rows(products: tuple[Array, ...], symmetric: bool) -> Array:
     return jax.lax.cond((near & ~itself).any(), compared, lambda: itself)
 
 
-def _carried(layer: tuple, near: Array, before: tuple, after: tuple, extras: tuple, row: tuple) -> tuple:
+def _carried(layer: _Layer, near: Array, before: tuple, after: tuple, extras: tuple, row: tuple) -> tuple:
     """What is known behind a layer, with the distances of inputs that were near before it.
 
     That takes five slopes an entry, and is left out where no entry is near.

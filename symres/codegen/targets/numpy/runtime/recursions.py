@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ....arrays.feature_rows.kernels_of_rows import _covariances, _kernels_of_rows, _real
-from ....arrays.runtime.array_types import Bools, Floats, Network, Own, OwnOfLayers
+from ....arrays.runtime.array_types import Bools, Floats, Own, OwnOfLayers
 from ....arrays.runtime.entries import _chunk, _parts
 from ....arrays.runtime.error_free import _possible
-from ....arrays.runtime.layer_recursion import _full, _inputs, _through_layers
+from ....arrays.runtime.layer_recursion import _full, _inputs, _Network, _through_layers
 from .at_entries import _valid
 
 
 def _deep(
-    network: Network,
+    network: _Network,
     K1: ArrayLike,
     K2: ArrayLike,
     C: ArrayLike,
@@ -38,7 +38,7 @@ def _deep(
     with np.errstate(all="ignore"):
         few = 4 * (first.size + second.size) <= math.prod(shape)
         both = (_inputs(network, first, rows)[0], _inputs(network, second, rows)[0]) if few else None
-        for part in _parts(result.shape[2:], network[4]):
+        for part in _parts(result.shape[2:], network.entries):
             chunk = _chunk(rows, part)
             one, two = (
                 _chunk(both, part)
@@ -54,7 +54,7 @@ def _deep(
 
 
 def _deep_matrix(
-    network: Network, X1: ArrayLike, X2: ArrayLike | None, parameters: Sequence[tuple]
+    network: _Network, X1: ArrayLike, X2: ArrayLike | None, parameters: Sequence[tuple]
 ) -> tuple[Floats, ...]:
     """All layers for the rows of feature matrices."""
     K1, K2, C = _kernels_of_rows(X1, X2, np.float64)
@@ -63,14 +63,14 @@ def _deep_matrix(
     return _deep(network, K1[:, None], K2, C, 0.0, parameters, False)
 
 
-def _symmetric(network: Network, K: Floats, C: Floats, parameters: Sequence[tuple]) -> tuple[Floats, ...]:
+def _symmetric(network: _Network, K: Floats, C: Floats, parameters: Sequence[tuple]) -> tuple[Floats, ...]:
     """Kernel and tangent kernel of inputs and themselves: the upper triangle in rows, and its mirror image."""
     result = np.empty((2, 1, *C.shape))
     with np.errstate(all="ignore"):
         inputs, _ = _inputs(network, K, parameters)
         start = 0
         while start < K.size:
-            rows = slice(start, start + max(network[4] // (K.size - start), 1))
+            rows = slice(start, start + max(network.entries // (K.size - start), 1))
             first = tuple(tuple(np.reshape(a, (-1, 1))[rows] if np.ndim(a) else a for a in extras) for extras in inputs)
             second = tuple(tuple(a[start:] if np.ndim(a) else a for a in extras) for extras in inputs)
             part = result[:, :, rows, start:]
@@ -83,7 +83,7 @@ def _symmetric(network: Network, K: Floats, C: Floats, parameters: Sequence[tupl
 
 
 def _pass(
-    network: Network,
+    network: _Network,
     first: OwnOfLayers,
     second: OwnOfLayers,
     C: Floats,

@@ -8,12 +8,12 @@ from contextlib import AbstractContextManager
 import torch
 from torch import Tensor
 
-from ....arrays.runtime.layer_recursion import _behind, _entries_at, _replaced
+from ....arrays.runtime.layer_recursion import _behind, _entries_at, _Layer, _Network, _replaced
 from ....arrays.sloped.through_networks import _deep
 from .tensors import _of_one_type, _of_type
 
 
-def _deep_matrix(network: tuple, X1: Tensor, X2: Tensor | None, parameters: Sequence[tuple]) -> tuple[Tensor, ...]:
+def _deep_matrix(network: _Network, X1: Tensor, X2: Tensor | None, parameters: Sequence[tuple]) -> tuple[Tensor, ...]:
     """All layers for the rows of feature matrices; equal inputs, whose products were summed in another order, agree."""
     matrices = _of_one_type(*(X for X in (X1, X2) if X is not None))
     if any(X.ndim != 2 for X in matrices) or matrices[0].shape[1] != matrices[-1].shape[1] or not matrices[0].shape[1]:
@@ -38,7 +38,7 @@ def _deep_matrix(network: tuple, X1: Tensor, X2: Tensor | None, parameters: Sequ
     return tuple([_of_type(a, matrices[0]) for a in kernels])
 
 
-def _carried(layer: tuple, near: Tensor, before: tuple, after: tuple, extras: tuple, row: tuple) -> tuple:
+def _carried(layer: _Layer, near: Tensor, before: tuple, after: tuple, extras: tuple, row: tuple) -> tuple:
     """What is known behind a layer, with the distances of inputs that were near before it."""
     size, gap, determinant = after
     everywhere = torch.compiler.is_compiling() or gap.device.type != "cpu"  # neither waits for what data say

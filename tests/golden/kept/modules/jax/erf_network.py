@@ -18,6 +18,8 @@ float32. In float32 squares of kernels have to be floats: 1e-18 to 1e18, of all 
 Errors are those of float64, measured on this code, compiled by jax.jit, against ball arithmetic.
 """
 
+import collections
+
 import jax
 import jax.numpy as jnp
 
@@ -89,12 +91,6 @@ def _layer_1_pair(K1, K2, C, Theta, determinant, first, second, C_W, C_b):
     return following, tangent
 
 
-_LAYERS = [
-    *[(_layer_1_one, _layer_1_pair, None, None, False, ("C_W", "C_b",))]*3,
-]
-_NETWORK = (_LAYERS, False, True, False, 16384)
-
-
 # ---- averages and closed forms -----------------------------------------------------------------------------------
 def _average_1(K):
     """2*asin(2*K/(2*K + 1))/pi
@@ -149,6 +145,14 @@ def _possible(K1, K2, C, kind=None):
     return xp.abs(C) <= ((1.0 + 64.0 * float(xp.finfo(first.dtype if kind is None else kind).eps)) * first) * second
 
 
+# functions of one input, of two, the slope of the latter in C, the part by which parallel inputs differ, or None;
+# whether the layer needs the direction of an input; the names of its parameters
+_Layer = collections.namedtuple("_Layer", "one pair slope parallel directed parameters")
+
+
+# whether rounding of C between nearly parallel inputs costs digits, and whether a layer takes the determinant of inputs
+# or needs the direction of one; how many entries pass all layers at a time
+_Network = collections.namedtuple("_Network", "layers sharp determined directed entries")
 _SMALLEST = 1e-150  # kernels below count as 0: their products are no floats
 
 
@@ -164,11 +168,11 @@ _NODES = (
 
 def _by_layer(network, values):
     """The parameters of every layer: a list or tuple has one value for each."""
-    layers = network[0]
+    layers = network.layers
     for name, value in values.items():
         if isinstance(value, (list, tuple)) and len(value) != len(layers):
             raise ValueError(f"{name} has {len(value)} values, but the network has {len(layers)} layers")
-    rows = [[values[name] for name in layer[-1]] for layer in layers]
+    rows = [[values[name] for name in layer.parameters] for layer in layers]
     return [tuple([v[i] if isinstance(v, (list, tuple)) else v for v in row]) for i, row in enumerate(rows)]
 
 
@@ -180,16 +184,16 @@ def _inputs(network, K, parameters):
         needs. There the recursion goes on with ``_LOST``.
     """
     kept, lost = [], [K < 0.0]
-    K = xp.where(K >= 0.0, K, K if network[3] else xp.nan)
-    for (one, *_, directed, _), row in zip(network[0], parameters):
+    K = xp.where(K >= 0.0, K, K if network.directed else xp.nan)
+    for layer, row in zip(network.layers, parameters):
         K = _replaced(K, xp.abs(K) < _SMALLEST, 0.0)
-        if network[3]:
-            lost.append(lost[-1] | ~(K > 0.0 if directed else K >= 0.0))
+        if network.directed:
+            lost.append(lost[-1] | ~(K > 0.0 if layer.directed else K >= 0.0))
             K = xp.where(lost[-1], _LOST, K)
-        following, *extras = one(K, *row)
+        following, *extras = layer.one(K, *row)
         kept.append((K, *extras))
         K = following
-    return (*kept, (xp.where(lost[-1], _LOST, K) if network[3] else K,)), lost
+    return (*kept, (xp.where(lost[-1], _LOST, K) if network.directed else K,)), lost
 
 
 def _through_layers(network, first, second, C, Theta, same, parameters):
@@ -199,19 +203,18 @@ def _through_layers(network, first, second, C, Theta, same, parameters):
     The slope of a function with a kink changes with the root of the distance of C from sqrt(K1*K2), which rounding of
     C would hide for nearly parallel inputs: there the distance itself is carried from layer to layer.
     """
-    layers, sharp, determined, *_ = network
     K1, K2 = first[0][0], second[0][0]
-    apart = _separated(K1, K2, C, same, sharp) if determined else (C, C, C)  # which no layer takes
+    apart = _separated(K1, K2, C, same, network.sharp) if network.determined else (C, C, C)  # which no layer takes
     yield C, Theta
-    for number, (layer, row) in enumerate(zip(layers, parameters)):
+    for number, (layer, row) in enumerate(zip(network.layers, parameters)):
         extras, before = (first[number][1:], second[number][1:]), (K1, K2, *apart[:2])
-        C, Theta = (_full(a, C) for a in layer[1](K1, K2, C, Theta, apart[2], *extras, *row))
+        C, Theta = (_full(a, C) for a in layer.pair(K1, K2, C, Theta, apart[2], *extras, *row))
         K1, K2 = first[number + 1][0], second[number + 1][0]
         C = _replaced(C, same, K1)
         yield C, Theta
-        if determined:
-            apart = _separated_behind(K1, K2, C, same, sharp)
-        if sharp:
+        if network.determined:
+            apart = _separated_behind(K1, K2, C, same, network.sharp)
+        if network.sharp:
             apart = _carried(layer, _is_near(*before[2:]) & ~same, before, apart, extras, row)
 
 
@@ -233,10 +236,9 @@ def _separated(K1, K2, C, same, sharp):
 
 def _behind(layer, before, after, extras, row):
     """What is known behind a layer of inputs that were near before it: their distance, if it is certain, is carried."""
-    _, pair, slope, parallel, *_ = layer
     size, gap, determinant = after
-    narrowed, doubt = _narrowed(slope, before, extras, row)
-    distance = narrowed + _parted(pair, parallel, before, size, extras, row)
+    narrowed, doubt = _narrowed(layer.slope, before, extras, row)
+    distance = narrowed + _parted(layer.pair, layer.parallel, before, size, extras, row)
     certain = doubt <= 0.5 * float(xp.finfo(size.dtype).eps) * size  # slopes may change fast
     product = distance * (2.0 * size - distance)
     return size, xp.where(certain, distance, gap), xp.where(certain, product, determinant)
@@ -291,7 +293,7 @@ def _deep(network, K1, K2, C, Theta, parameters, every_layer, same=None):
     c, theta = xp.broadcast_to(c, shape), xp.broadcast_to(theta, shape)
     same = (c == first[0][0]) & (c == second[0][0]) if same is None else same
     kernels = list(_through_layers(network, first, second, c, theta, same, parameters))
-    if network[3]:
+    if network.directed:
         kernels = [tuple([xp.where(a | b, xp.nan, v) for v in row]) for a, b, row in zip(lost, gone, kernels)]
     results = [xp.stack(rows) for rows in zip(*kernels)] if every_layer else kernels[-1]
     return tuple([_of_type(a, like) for a in results])
@@ -455,3 +457,13 @@ def _carried(layer, near, before, after, extras, row):
 def _fixed(a):
     """An array without derivatives."""
     return jax.lax.stop_gradient(a)
+
+
+# ---- tables ------------------------------------------------------------------------------------------------------
+_LAYERS = [
+    *[_Layer(
+        one=_layer_1_one, pair=_layer_1_pair, slope=None, parallel=None, directed=False, parameters=("C_W",
+        "C_b",)
+    )] * 3,
+]
+_NETWORK = _Network(_LAYERS, sharp=False, determined=True, directed=False, entries=16384)
