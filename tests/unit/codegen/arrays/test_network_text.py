@@ -325,5 +325,5 @@ def test_text_does_not_depend_on_the_hash_seed():
 def test_the_module_imports_one_library_and_keeps_to_the_page(target):
     text = sr.export(sr.derive(sr.residual("relu")).network(20), target).text
     imports = {line.split()[1] for line in text.splitlines() if line.startswith(("import ", "from "))}
-    assert imports - {"math", "functools"} == {target}
+    assert imports - {"collections", "functools", "math"} == {target}
     assert max(map(len, text.splitlines())) <= 120

@@ -62,14 +62,14 @@ def test_products_of_exponentials_neither_overflow_nor_cancel(name, exact):
 
 
 def test_arrays_and_scalars_have_the_same_arctangent():
-    """Polynomials of both stand in files of their own: their coefficients are those of one function."""
+    """Polynomials of both stand in files of their own; arrays take it of half angles with a tangent below 1.5."""
     for v in np.linspace(0.0, 1.0, 201).tolist():
         u = mp.sqrt(mp.mpf(v))
         exact = (1 - mp.atan(u) / u) / v if v else mp.mpf(1) / 3
         tail = 0.0
         for coefficient in stable_functions._ARCTAN_TAIL:
             tail = tail * v + coefficient
-        assert ulps(tail, exact) < 2.0
+        assert v > 0.287 or ulps(tail, exact) < 2.0
         assert ulps(double_precision.arctan_tail(v), exact) < 3.0  # of four sums
         assert ulps(single_precision.arctan_tail(v), exact) < 2.0 * 2.0**29
 

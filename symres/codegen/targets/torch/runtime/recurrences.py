@@ -73,7 +73,7 @@ def _numbers(values: Sequence[float], like: Tensor | None, shape: tuple[int, ...
 
 def _columns(function: Callable[..., Tensor], *arguments: Tensor | float) -> Tensor:
     """The values of a function of tensors of one shape."""
-    return function(*torch.broadcast_of_one_type(*_of_one_type(*arguments)))
+    return function(*torch.broadcast_tensors(*_of_one_type(*arguments)))
 
 
 def _powers(ratio: Tensor, first: int) -> Tensor:
