@@ -119,9 +119,9 @@ class PiecewiseFunction:
         Raises:
             DeclarationError: on which side of a breakpoint 0 is, depends on parameters.
         """
-        for place, b in enumerate(self.breaks):
+        for (left, right), b in zip(pairwise(self.parts), self.breaks, strict=True):
             if b.is_zero:
-                return self.parts[place], self.parts[place + 1]
+                return left, right
         part = self.part_at(sp.Integer(0))
         return part, part
 

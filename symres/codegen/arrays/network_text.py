@@ -104,8 +104,8 @@ class NetworkText:
             "directed": plan.is_directed,
             "entries": _SHARING if plan.is_integrated else _ENTRIES,
         }
-        listed = "".join(f", {need}={value}" for need, value in needs.items())
-        return ("_LAYERS", f"[\n{layers}]"), ("_NETWORK", f"_Network(_LAYERS{listed})")
+        fields = "".join(f", {need}={value}" for need, value in needs.items())
+        return ("_LAYERS", f"[\n{layers}]"), ("_NETWORK", f"_Network(_LAYERS{fields})")
 
     def _facts(self) -> list[str]:
         """Errors of the whole recursion."""
@@ -142,8 +142,8 @@ class NetworkText:
             "directed": str(layer.is_directed),
             "parameters": f"({names})",
         }
-        listed = textwrap.fill(", ".join(f"{field}={value}" for field, value in parts.items()), docstrings.LINE - 8)
-        return f"_Layer(\n{textwrap.indent(listed, ' ' * 8)}\n    )"
+        fields = textwrap.fill(", ".join(f"{field}={value}" for field, value in parts.items()), docstrings.LINE - 8)
+        return f"_Layer(\n{textwrap.indent(fields, ' ' * 8)}\n    )"
 
     # ---- the functions of a layer ------------------------------------------------------------------------------
 

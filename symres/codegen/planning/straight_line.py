@@ -72,7 +72,10 @@ class Guard:
 
 
 def limits(component: Component) -> Guard:
-    """Nan beyond the largest kernel, at which kernels and covariances are cut, so that nothing overflows before."""
+    """Nan beyond the largest kernel, at which kernels and covariances are cut, so that nothing overflows before.
+
+    The cut of covariances changes no value: beyond it they are no covariances of kernels within the limits.
+    """
     largest = component.guards.largest
     if math.isinf(largest):
         return Guard()

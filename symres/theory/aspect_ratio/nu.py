@@ -115,13 +115,12 @@ def _integral(term: sp.Expr, r: sp.Symbol) -> sp.Expr:
             lambda e: e / (sp.sqrt(1 - u) * sp.sqrt(1 + u)) * sp.sqrt(1 - u**2),
         )
     )
-    # those of rectifiers by u = sin(t): the first is minus the integral of log(sin t) over a quarter turn, by Euler;
-    # sympy finds the others too, in a tenth of a second each
-    known = {sp.asin(u) / u: sp.pi * sp.log(2) / 2, sp.sqrt(1 - u**2): sp.pi / 4, u * sp.asin(u): sp.pi / 8}
     total = sp.Integer(0)
     for summand in sp.Add.make_args(sp.expand(merged / u)):
         factor, function = summand.as_independent(u, as_Add=False)
-        total += factor * (known[function] if function in known else sp.integrate(function, (u, 0, 1)))
+        # by parts, and by u = sin(t): minus the integral of log(sin t) over a quarter turn, by Euler
+        value = sp.pi * sp.log(2) / 2 if function == sp.asin(u) / u else sp.integrate(function, (u, 0, 1))
+        total += factor * value
     if total.has(sp.Integral, sp.oo, sp.nan):
         raise NoClosedForm("nu near gamma = 1", "an integral over the memory has no closed form", "use evalf")
     return total
