@@ -25,8 +25,9 @@ from ..price.fixed_sum import FixedSum
 from ..price.slopes import slopes as price_slopes
 from ..stable.angles import AngleForm, rooted_form
 from ..stable.correlation_form import determined, in_determinant_form, separated
-from ..stable.primitives import TwoSigns, TwoTails, determinant, unit
+from ..stable.primitives import TwoSigns, TwoTails, complement, determinant, unit
 from ..stable.rewrites import stabilise
+from ..stable.tail_slopes import finite_slope
 from .component_text import arguments, around, body, fitted, guarded, printed, sum_tables
 
 
@@ -45,6 +46,8 @@ def closed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Sour
         return _angle_source(component, code, form, dialect)
     if component.guards.floor is not None or is_divided(code):
         return _floored_source(component, code, dialect)
+    if component.is_pair and code.has(complement, determinant):
+        return _tailed_source(component, code, dialect)
     return Source(tuple(body(component, code, dialect)))
 
 
@@ -134,6 +137,19 @@ def _floored_source(component: Component, code: sp.Expr, dialect: Dialect) -> So
         v: body(kept, in_determinant_form(stabilise(component.formula.diff(v))), dialect) for v in component.symbols
     }
     return _with_slopes(component, code, slopes, dialect)
+
+
+def _tailed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Source:
+    """Roots of the determinant have infinite derivatives for parallel inputs: give those in which they cancel."""
+    slopes = {v: finite_slope(component.formula, v) for v in component.symbols if v != determinant}
+    bodies = {
+        v: body(component, in_determinant_form(stabilise(slope)), dialect)
+        for v, slope in slopes.items()
+        if slope is not None
+    }
+    if len(bodies) < len(slopes):  # they diverge there, or the formula has no such roots
+        return Source(tuple(body(component, code, dialect)))
+    return _with_slopes(component, code, bodies, dialect)
 
 
 def _summed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Source:

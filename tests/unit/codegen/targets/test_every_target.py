@@ -12,7 +12,7 @@ import sympy as sp
 import symres as sr
 from symres.codegen import targets
 from symres.codegen.targets import REFERENCE
-from symres.core.symbols import C_W, K1, K2, C, C_b, K, gamma
+from symres.core.symbols import C_W, K1, K2, C, C_b, K, gamma, z
 from tests.languages import ALL, DIFFERENTIABLE, EDGE, IN_PLACE, lanes, language, table
 from tests.oracles.closed_forms import KERNELS, PAIRS, covariance_map, in_50_digits, kernel_map, pair_error
 
@@ -135,6 +135,33 @@ def test_the_slope_on_the_diagonal_is_the_average_of_the_squared_derivative(targ
         f = pair(target, name)
         found = language(target).slopes(lambda *k, f=f: f(*k, **ONE), 1.0, 1.0, 1.0)[2]
         assert float(found) == pytest.approx(ONE["gamma"] ** 2 + ONE["C_W"] * slope, rel=1e-15)
+
+
+BEYOND_A_KINK = {  # f' and f'' on the right of 0, f is 0 on the left
+    "max(z, 0)*exp(-z)": (lambda z: (1 - z) * mp.exp(-z), lambda z: (z - 2) * mp.exp(-z)),
+    "max(z, 0)*(1 + z)*exp(z/4)": (
+        lambda z: (1 + 9 * z / 4 + z**2 / 4) * mp.exp(z / 4),
+        lambda z: (mp.mpf(5) / 2 + 17 * z / 16 + z**2 / 16) * mp.exp(z / 4),
+    ),
+}
+
+
+@pytest.mark.parametrize("k", [0.01, 1.0, 4.0])
+@pytest.mark.parametrize(("activation", "target"), table(BEYOND_A_KINK, DIFFERENTIABLE))
+def test_slopes_of_polynomials_times_exponentials_beyond_a_kink(activation, target, k):
+    """They are finite for parallel inputs, where those of the roots and tails in the formula are not."""
+    exported = sr.export(sr.derive(activation).covariance_map, target=target).load()
+    slope, curvature = BEYOND_A_KINK[activation]
+    f = sp.lambdify(z, sp.sympify(activation.replace("max(z, 0)", "z"), {"z": z}), "mpmath")
+
+    def average(g):
+        return float(mp.quad(lambda x: g(x * mp.sqrt(k)) * mp.npdf(x), [0, 1, 3, 8, 16]))
+
+    curved = average(lambda x: f(x) * curvature(x)) / 2
+    parallel = [curved, curved, average(lambda x: slope(x) ** 2)]
+    for covariance, expected in ((k, parallel), (-k, [0.0, 0.0, 0.0])):
+        slopes = language(target).slopes(lambda *k: exported.covariance_map(*k, 1.0, 0.0), k, k, covariance)
+        np.testing.assert_allclose([float(s) for s in slopes], expected, rtol=1e-11, atol=1e-14)
 
 
 @pytest.mark.parametrize(("name", "target"), table(SMOOTH, DIFFERENTIABLE))

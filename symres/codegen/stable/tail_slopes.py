@@ -1,0 +1,96 @@
+"""Derivatives of pair kernels with tails, which are finite where the inputs are parallel.
+
+A closed form of functions with kinks has the shape F = sum_j R_j*exp(E_j)*T_j: each T_j is 1 or a product of tails,
+erfc of one variable or Q2 of two, whose arguments, like E_j and R_j, are rational functions of K1, K2, C and of the
+roots of K1, K2 and D = K1*K2 - C**2. A derivative is again such a sum. The root of D brings poles, which a library that
+differentiates meets as infinities; where both functions are continuous they cancel, as dF/dC is the average of both
+slopes (Price's theorem). Different T_j are independent, so the poles cancel in the factor of each of them.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from ...core.symbols import K1, K2, C
+from .rewrites import bottom_up
+
+_FIRST, _SECOND, _ROOT = sp.symbols("s1 s2 q", positive=True, cls=sp.Dummy)  # the roots of K1, K2 and D
+_D = _FIRST**2 * _SECOND**2 - C**2
+_WRITTEN_OUT = {_FIRST: sp.sqrt(K1), _SECOND: sp.sqrt(K2), _ROOT: sp.sqrt(K1 * K2 - C**2)}
+
+
+class _Pole(Exception):
+    """A term that is infinite for parallel inputs, or that is not of this shape."""
+
+
+def finite_slope(formula: sp.Expr, v: sp.Symbol) -> sp.Expr | None:
+    """The derivative of a closed form in K1, K2 and C; None if it is not finite for parallel inputs.
+
+    Args:
+        formula: as it is derived, in sympy's functions.
+        v: the variable or parameter.
+    """
+    slope = formula.diff(v).subs({K1: _FIRST**2, K2: _SECOND**2}, simultaneous=True)
+    factors: dict[tuple[sp.Expr, sp.Expr], sp.Expr] = {}
+    try:
+        for term in sp.Add.make_args(sp.expand_mul(bottom_up(slope, _rooted))):
+            for exponent, tails, factor in _parts(term):
+                factors[exponent, tails] = factors.get((exponent, tails), sp.S.Zero) + factor
+        terms = (_finite(factor) * sp.exp(exponent) * tails for (exponent, tails), factor in factors.items())
+        return sp.Add(*terms).subs(_WRITTEN_OUT)
+    except _Pole:
+        return None
+
+
+def _rooted(e: sp.Expr) -> sp.Expr:
+    """Powers of the determinant as those of its root."""
+    if not (isinstance(e, sp.Pow) and e.exp.is_Rational and e.exp.q == 2 and e.base.has(C)):
+        return e
+    unit = sp.cancel(e.base / _D)
+    if unit.has(C):
+        raise _Pole
+    return (sp.sqrt(unit) * _ROOT) ** (2 * e.exp)
+
+
+def _parts(term: sp.Expr) -> list[tuple[sp.Expr, sp.Expr, sp.Expr]]:
+    """A term as sums of factor*exp(exponent)*tails: one for each tail that sympy turns over, erfc(-u) = 2 - erfc(u)."""
+    exponent, tails, factor = sp.S.Zero, sp.S.One, sp.S.One
+    for part in sp.Mul.make_args(term):
+        base, power = part.as_base_exp()
+        if isinstance(part, sp.exp):
+            exponent += part.args[0]
+        elif isinstance(base, sp.Function):
+            tails *= base.func(*map(_finite, base.args)) ** power
+        else:
+            factor *= part
+    exponent = sp.expand(_finite(exponent))
+    listed = []
+    for turned in sp.Add.make_args(sp.expand_mul(tails)):
+        number, head = turned.as_coeff_Mul()
+        listed.append((exponent, head, number * factor))
+    return listed
+
+
+def _finite(e: sp.Expr) -> sp.Expr:
+    """A rational function as A + B*q with rational A and B of the other variables; q is the root of D.
+
+    Raises:
+        _Pole: it divides by D.
+    """
+    if not e.has(C, _ROOT):
+        return e
+    over, under = (_halves(sp.expand(part)) for part in sp.fraction(sp.together(e)))
+    norm = under[0] ** 2 - under[1] ** 2 * _D
+    A = sp.factor(sp.cancel((over[0] * under[0] - over[1] * under[1] * _D) / norm))
+    B = sp.factor(sp.cancel((over[1] * under[0] - over[0] * under[1]) / norm))
+    if any(sp.fraction(part)[1].subs(C, _FIRST * _SECOND) == 0 for part in (A, B)):
+        raise _Pole
+    return A + B * _ROOT
+
+
+def _halves(polynomial: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """A and B of a polynomial in q that is A + B*q."""
+    halves = [sp.S.Zero, sp.S.Zero]
+    for (n,), coefficient in sp.Poly(polynomial, _ROOT).terms():
+        halves[n % 2] += coefficient * _D ** (n // 2)
+    return halves[0], halves[1]
