@@ -141,9 +141,10 @@ def _floored_source(component: Component, code: sp.Expr, dialect: Dialect) -> So
 
 def _tailed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Source:
     """Roots of the determinant have infinite derivatives for parallel inputs: give those in which they cancel."""
+    guarded = replace(dialect, quotient="_ratio({0}, {1})")  # 0/0 at vanishing kernels
     slopes = {v: finite_slope(component.formula, v) for v in component.symbols if v != determinant}
     bodies = {
-        v: body(component, in_determinant_form(stabilise(slope)), dialect)
+        v: body(component, in_determinant_form(stabilise(slope)), guarded)
         for v, slope in slopes.items()
         if slope is not None
     }
