@@ -15,6 +15,7 @@ from functools import lru_cache
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
+from ...core.symbols import K1, K2
 from ...functions.records.gaussian_signs import S4, T4
 from ..emission.emitter import Dialect, Emitter, Source, defined, is_constant, variable
 from ..fits.chebyshev import Fit
@@ -22,6 +23,7 @@ from ..planning.guards import FLOOR
 from ..planning.plan import KERNELS, Component, Function
 from ..planning.straight_line import limits, steps_of_function
 from ..price.fixed_sum import FixedSum
+from ..price.slopes import NEAREST
 from ..price.slopes import slopes as price_slopes
 from ..stable.angles import AngleForm, rooted_form
 from ..stable.correlation_form import determined, in_determinant_form, separated
@@ -133,10 +135,18 @@ def _slope(form: AngleForm, v: sp.Symbol) -> sp.Expr:
 def _floored_source(component: Component, code: sp.Expr, dialect: Dialect) -> Source:
     """What depends on x/determinant has derivatives by formulas: others would be 0 times infinity, or meet a floor."""
     kept = component.guarded(floor=FLOOR)
-    slopes = {
-        v: body(kept, in_determinant_form(stabilise(component.formula.diff(v))), dialect) for v in component.symbols
-    }
-    return _with_slopes(component, code, slopes, dialect)
+    codes = {v: _cut_off(in_determinant_form(stabilise(component.formula.diff(v)))) for v in component.symbols}
+    return _with_slopes(component, code, {v: body(kept, slope, dialect) for v, slope in codes.items()}, dialect)
+
+
+def _cut_off(slope: sp.Expr) -> sp.Expr:
+    """A slope whose density of two jumps, which diverges towards parallel inputs, grows no further next to them."""
+    if isinstance(slope, sp.Add | sp.Mul):
+        return slope.func(*map(_cut_off, slope.args))
+    base, power = slope.as_base_exp()
+    if base == determinant and power.is_negative:  # the determinant is K1*K2*(2*p)**2 for small p
+        return sp.Max(determinant, (2 * NEAREST) ** 2 * K1 * K2) ** power
+    return slope
 
 
 def _tailed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Source:

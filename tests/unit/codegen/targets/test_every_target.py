@@ -164,6 +164,16 @@ def test_slopes_of_polynomials_times_exponentials_beyond_a_kink(activation, targ
         np.testing.assert_allclose([float(s) for s in slopes], expected, rtol=1e-11, atol=1e-14)
 
 
+@pytest.mark.parametrize("target", DIFFERENTIABLE)
+def test_slopes_of_jumps_beside_0_are_cut_off_next_to_parallel_inputs(target):
+    f = sr.export(sr.derive("sign(z - 1/2) + z/3").covariance_map, target=target).load().covariance_map
+    apart, near, equal = (
+        language(target).slopes(lambda *k: f(*k, 1.0, 0.0), 2.0, 2.0, 2.0 * (1 - e))[2] for e in (1e-10, 1e-12, 0.0)
+    )
+    assert float(near) == pytest.approx(10 * float(apart), rel=1e-2)  # it diverges as 1/sqrt(1 - r)
+    assert float(equal) == pytest.approx(float(near), rel=1.0)
+
+
 @pytest.mark.parametrize(("name", "target"), table(SMOOTH, DIFFERENTIABLE))
 def test_gradients_of_matrices_of_moving_points(name, target):
     f = pair(target, name)
