@@ -88,7 +88,8 @@ def head_of(
         quantities = quantities_of(subject)
         line, call = "Functions made of Gaussian averages.", "theory"
         if isinstance(subject, DerivedLayer):
-            line = f"Kernels and susceptibilities of {subject.layer.name}."
+            names = ", ".join(formula.name for formula in subject.layer.formulas) or "a linear function"
+            line = f"Kernels and susceptibilities of {names} in the layer {subject.layer.name}."
         elif isinstance(subject, Mapping):
             call = "{" + ", ".join(f'"{name}": {name}' for name in quantities) + "}"
         else:

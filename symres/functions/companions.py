@@ -141,6 +141,7 @@ class ScaledTail(Companion, nargs=3):
     """exp(u)*erfc(w), called as ScaledTail(u, u - w**2, w), the difference in symbols: it may cancel."""
 
     is_positive = True
+    written = "exp(u)*erfc(w)"  # for readers of messages, who do not know its name
 
 
 class Dawson(Companion, nargs=1, slopes=(lambda u: 1 - 2 * u * Dawson(u),)):

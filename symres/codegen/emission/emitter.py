@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import keyword
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,10 +33,23 @@ class NoSpelling(DeclarationError):
     def of(cls, language: str, formula: sp.Basic, head: str) -> NoSpelling:
         """The error for a formula and the name of the function in it."""
         return cls(
-            f"{language} code for {str(formula)[:80]}",
+            f"{language} code for {beginning(str(formula))}",
             f"the target has no function {head}",
-            "rewrite the formula with functions that `symres list` shows, or export to LaTeX",
+            "export it for NumPy or PyTorch, or rewrite it with functions that `symres list` shows",
         )
+
+
+def beginning(formula: str, width: int = 80) -> str:
+    """A formula, or its first terms if it is longer than a number of characters."""
+    if len(formula) <= width:
+        return formula
+    ends = [
+        m.start()
+        for m in re.finditer(r" [+-] ", formula)
+        if formula.count("(", 0, m.start()) == formula.count(")", 0, m.start())
+    ]
+    first = max((end for end in ends if end <= width), default=0)
+    return f"{formula[:first]} + ..." if first else f"{formula[: width - 3]}..."
 
 
 class LosesDigits(NoSpelling):
@@ -45,7 +59,7 @@ class LosesDigits(NoSpelling):
 def not_integrated(formula: sp.Basic, language: str) -> NoSpelling:
     """The error for an average that would be integrated when the code runs, where that is no way of the language."""
     return NoSpelling(
-        f"{language} code for {str(formula)[:80]}",
+        f"{language} code for {beginning(str(formula))}",
         "averages without a closed form need another target",
         "export it for NumPy or PyTorch",
     )
@@ -89,7 +103,7 @@ class Dialect:
                 continue
             definition = spelled_out(e)
             if definition is None or self.unspelled(definition):
-                return type(e).__name__
+                return getattr(e, "written", type(e).__name__)
         return ""
 
 
@@ -353,7 +367,7 @@ class Emitter:
         return square if exponent % 2 == 0 else self._product([square, base])
 
     def _unknown(self, e: sp.Basic) -> NoSpelling:
-        return NoSpelling.of(self.dialect.name, e, type(e).__name__)
+        return NoSpelling.of(self.dialect.name, e, getattr(e, "written", type(e).__name__))
 
 
 def is_constant(e: sp.Expr) -> bool:

@@ -87,9 +87,13 @@ class UpperAngle(Companion, nargs=2):
 class TwoSigns(Companion, nargs=4):
     """S2(h, k, r), called as TwoSigns(h, k, x, y) with r = x/sqrt(x**2 + y**2) and y >= 0."""
 
+    written = "S2(h, k, r)"
+
 
 class TwoTails(Companion, nargs=4):
     """Q2(h, k, r), called likewise."""
+
+    written = "Q2(h, k, r)"
 
 
 class Certain(Companion, nargs=2):

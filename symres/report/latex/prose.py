@@ -28,7 +28,7 @@ _SIGNS |= {"K*": "K^*", "K'": "K'", "C'": "C'", "phi'": r"\phi'", "phi''": r"\ph
 _SIGNS |= {greek: rf"\{greek}" for greek in _GREEK} | {letter: letter for letter in "KChz"}
 _SIGNS |= {name: record.notation for name, record in functions().items()}
 _WORD = "|".join(re.escape(sign) for sign in sorted(_SIGNS, key=len, reverse=True))
-_CALL = r"(?P<name>[a-z]\w+)\((?P<inside>[\w +]+)\)"
+_CALL = r"(?P<name>[a-z]\w+)\((?P<inside>[\w +*]+)\)"
 _MATHS = re.compile(
     r"(?P<before>(?<![\w.])-?\d[\d.]* (?:>=|<=|>|<) )?"
     rf"(?:(?<![\w\\])(?:{_CALL}|(?P<sign>{_WORD})(?![\w(]))|\|(?P<size>{'|'.join(_GREEK)})\|)"
@@ -132,7 +132,7 @@ def _related(text: str) -> str:
 
 
 def _names(text: str) -> str:
-    return re.sub(r"[A-Za-z]\w*", lambda m: _SIGNS.get(m[0], rf"\mathrm{{{escape(m[0])}}}"), text)
+    return re.sub(r"[A-Za-z]\w*", lambda m: _SIGNS.get(m[0], rf"\mathrm{{{escape(m[0])}}}"), text.replace("*", " "))
 
 
 def sentence(text: str) -> str:

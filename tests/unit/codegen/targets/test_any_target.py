@@ -141,6 +141,14 @@ def test_what_a_target_cannot_write_is_missing_from_its_modules(added):
     assert np.isfinite(module.load().closed(1.0, 2.0, 0.5))
 
 
+def test_what_a_target_lacks_is_said_in_words_of_the_formula():
+    tail = sr.derive("max(z, 0)*exp(-z)").covariance_map
+    with pytest.raises(
+        DeclarationError, match=r"C code for sqrt\(-C\*\*2 \+ K1\*K2\)/\(2\*pi\) \+ \.\.\.: .*exp\(u\)\*erfc\(w\)"
+    ):
+        sr.export({"tail": tail}, target="c")
+
+
 @pytest.mark.parametrize("dialect", [NUMPY_DIALECT, TORCH_DIALECT], ids=lambda d: d.name)
 @pytest.mark.parametrize(
     "expr", [sp.zeta(K), sp.besselj(0, K), sp.Integral(sp.exp(K * z), (z, 0, 1)), sp.gamma(K), sp.Symbol("q")], ids=str

@@ -46,6 +46,7 @@ def test_formulas_in_every_clause_of_a_reason_are_typeset():
         ("C_b = 2*K with 100% of it", r"$C_b$ = $2 K$ with 100\% of it"),
         ("tanh(z) is not a polynomial", r"$\tanh(z)$ is not a polynomial"),
         ("parallel susceptibility dK'/dK", r"parallel susceptibility $\mathrm{d}K'/\mathrm{d}K$"),
+        ("the average of sigmoid(beta*z)", r"the average of $\operatorname{sigmoid}(\beta z)$"),
         ("a_b {x} sharp", r"a\_b \{x\} sharp"),
         (
             "networks where C_b >= 0 and -1 <= chi_parallel <= 1",
