@@ -23,6 +23,7 @@ from .layer import Layer
 from .nodes import PHI, Node, node_classes
 
 _DEFINITION = re.compile(r"\s*([A-Za-z]\w*)\s*=(.*)", re.ASCII | re.DOTALL)
+_LEFT_SIDE = re.compile(r"\s*[zx]'\s*=")  # of an equation as papers write it: the next stream
 
 
 def is_equation(text: str) -> bool:
@@ -131,7 +132,7 @@ def written(text: str, phi: Activation | None, parameters: Mapping[str, sp.Expr]
         text: in z, ``phi``, every declared node by the name of its class (``Dense``, ``LayerNorm``...), activations
             by name, gamma, xi, C_W, C_b and numbers: functions of numbers and parameters are numbers, ``z/sqrt(2)``.
             Every ``Dense`` draws weights of its own; what is used several times is given a name behind the equation:
-            ``Dense(phi(h)*h), h = Dense(z)``.
+            ``Dense(phi(h)*h), h = Dense(z)``. A left side ``z' =`` may stand before it.
         phi: the activation that ``phi`` stands for, and its own name as well; None if the equation does not name it.
         parameters: further names, and numbers for any.
 
@@ -139,6 +140,7 @@ def written(text: str, phi: Activation | None, parameters: Mapping[str, sp.Expr]
         DeclarationError: what cannot be read, with its place; an equation without phi.
         UnsupportedLayer: what cannot be derived.
     """
+    text = text[left.end() :] if (left := _LEFT_SIDE.match(text)) else text
     used: list[Activation] = []
 
     def chosen(u: sp.Expr) -> sp.Expr:

@@ -17,6 +17,7 @@ z, gamma, xi, Dense = sr.z, sr.gamma, sr.xi, sr.Dense
 gelu, tanh = sr.activation("gelu"), sr.activation("tanh")
 EQUATIONS = {
     "Dense(phi(z))": sr.mlp("gelu").forward,
+    "z' = Dense(phi(z))": sr.mlp("gelu").forward,
     "gamma*z + xi * Dense( phi(x) )": gamma * z + xi * Dense(gelu(z)),
     "LayerNorm(z/2 + Dense(phi(z)))": sr.LayerNorm(z / 2 + Dense(gelu(z))),
     "gamma*z + Dense(phi(Dense(z))*Dense(z))": gamma * z + Dense(gelu(Dense(z)) * Dense(z)),
