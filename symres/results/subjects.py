@@ -28,6 +28,10 @@ class Declaration(Protocol):
     def forward(self) -> sp.Expr:
         """The forward equation: the next stream as an expression in ``z``."""
 
+    @property
+    def formulas(self) -> tuple[Any, ...]:
+        """The formulas of its activations, each with a ``name``."""
+
 
 class DerivedLayer:
     """The theory of one layer: its declaration, and the quantities that were derived from it."""
