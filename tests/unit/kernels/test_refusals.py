@@ -20,7 +20,7 @@ SIZE = 83
 BETA = sp.Symbol("beta", nonpositive=True)
 NETWORK = sr.network([sr.Layer(sr.Dense(sr.z)), "relu", "relu"])
 MODULE, OTHER = sr.export(NETWORK), sr.export(sr.network(["relu"]))
-DECLINING = sr.activation(BETA * sr.z + sp.tanh(sr.z), beta=BETA)
+DECLINING = sr.activation(BETA * sr.z + sp.erf(sr.z), beta=BETA)
 BELOW = {"network": DECLINING, "parameters": {"beta": -1}}
 FIXED = {"network": DECLINING, "parameters_bounds": {"beta": "fixed"}}
 X = np.random.default_rng(5).standard_normal((SIZE, 6))
