@@ -212,7 +212,8 @@ def test_the_average_is_right_or_the_reason_of_the_refusal_true(composition):
         with mp.workdps(_DIGITS):
             assert judge(composition, f"{refusal};"), str(refusal)
         return
-    breaks = [mp.mpf(str(b.evalf(_DIGITS))) for b in phi.breakpoints]
+    with mp.workdps(_DIGITS):
+        breaks = [mp.mpf(str(b.evalf(_DIGITS))) for b in phi.breakpoints]
     exact = average_of(composition, "0.5", breaks)
     size = average_of(lambda u: abs(composition(u)), "0.5", breaks, digits=4)
     assert abs(value - exact) <= 1e-12 * size

@@ -105,9 +105,10 @@ class PuiseuxSeries:
         """
         u = self.without_zeros
         if u.low < 0:
-            if u.terms[u.low].is_negative:
+            first = u.terms.get(u.low, sp.nan)  # without terms nothing says whether it grows
+            if first.is_negative:
                 return ZERO
-            asked = f"a series of exp({u.terms[u.low]}*K**{u.low})"
+            asked = f"a series of exp({first}*K**{u.low})"
             raise NoClosedForm(asked, "it is not a sum of powers of K", "declare the signs of its parameters")
         front = PuiseuxSeries({sp.Integer(0): sp.exp(u.limit)})
         return front * _recurrent(u.beside_limit, lambda d, e: d / e, wanted)
@@ -256,7 +257,7 @@ def expanded(
         if slope.has(node.func):
             raise no_series(node)
         if u.low < 0:  # far out
-            sign = sign_of(u.terms[u.low])
+            sign = sign_of(u.terms[u.low]) if u.terms else None  # without terms nothing says where it goes
             if record.limits is None or not sign:
                 raise no_series(node)
             start = record.limits[sign > 0]
