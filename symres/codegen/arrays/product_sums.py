@@ -99,7 +99,9 @@ class _Search:
 
 
 def _slope(f: sp.Expr, v: sp.Symbol) -> sp.Expr:
-    """The derivative in functions without cancellation; that of a power in itself and the inverse of its base."""
+    """The derivative in functions without cancellation; that of a root in itself and the inverse of its base."""
+    if isinstance(f, sp.Pow) and f.exp.is_Integer and f.exp.is_positive:  # the base may vanish, as tanh(z) at 0
+        return sp.Mul(f.exp, f.base.diff(v), f.base ** (f.exp - 1), evaluate=False)
     if isinstance(f, sp.Pow) and not f.exp.has(v):
         inner, inverse = f.base.diff(v), sp.Pow(f.base, -1)
         return sp.Mul(f.exp, inner, f, inverse, evaluate=False)

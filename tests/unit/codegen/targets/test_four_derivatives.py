@@ -68,6 +68,7 @@ SECOND = {  # derivatives of activations, by hand
     "gelu": lambda z: (2 - z * z) * np.exp(-z * z / 2) / np.sqrt(2 * np.pi),
     "erf": lambda z: -4 * z * np.exp(-z * z) / np.sqrt(np.pi),
     "sin": lambda z: -np.sin(z),
+    "tanh(z)^2": lambda z: 2 * (1 - np.tanh(z) ** 2) * (1 - 3 * np.tanh(z) ** 2),  # a power of what vanishes
 }
 
 
