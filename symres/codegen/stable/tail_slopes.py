@@ -64,11 +64,8 @@ def _parts(term: sp.Expr) -> list[tuple[sp.Expr, sp.Expr, sp.Expr]]:
         else:
             factor *= part
     exponent = sp.expand(_finite(exponent))
-    listed = []
-    for turned in sp.Add.make_args(sp.expand_mul(tails)):
-        number, head = turned.as_coeff_Mul()
-        listed.append((exponent, head, number * factor))
-    return listed
+    sides = (turned.as_coeff_Mul() for turned in sp.Add.make_args(sp.expand_mul(tails)))
+    return [(exponent, head, number * factor) for number, head in sides]
 
 
 def _finite(e: sp.Expr) -> sp.Expr:
