@@ -47,8 +47,8 @@ def _rooted(e: sp.Expr) -> sp.Expr:
     if not (isinstance(e, sp.Pow) and e.exp.is_Rational and e.exp.q == 2 and e.base.has(C)):
         return e
     unit = sp.cancel(e.base / _D)
-    if unit.has(C):
-        raise _Pole
+    if unit.has(C):  # another root, such as that of (1 + K1)*(1 + K2) - C**2: its poles are seen like others
+        return e
     return (sp.sqrt(unit) * _ROOT) ** (2 * e.exp)
 
 

@@ -179,6 +179,17 @@ def test_slopes_of_tails_between_parallel_and_independent_inputs(target):
     assert float(value) == pytest.approx(expected, rel=1e-11)
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("target", DIFFERENTIABLE)
+def test_slopes_of_tails_beside_roots_that_do_not_vanish(target):
+    """Of (1 + 2*K1)*(1 + 2*K2) - 4*C**2, which comes with erf: its root has no pole for parallel inputs."""
+    exported = sr.export(sr.derive("max(z, 0)*exp(-z) + erf(z)").covariance_map, target=target).load()
+    slope = lambda z: (1 - z) * mp.exp(-z) * (z > 0) + 2 / mp.sqrt(mp.pi) * mp.exp(-z * z)  # noqa: E731
+    expected = mp.quad(lambda x: slope(x) ** 2 * mp.npdf(x), [-10, -1, 0, 1, 4, 12])
+    value = language(target).slopes(lambda *kernels: exported.covariance_map(*kernels, 1.0, 0.0), 1.0, 1.0, 1.0)[2]
+    assert float(value) == pytest.approx(float(expected), rel=1e-11)
+
+
 @pytest.mark.parametrize("target", DIFFERENTIABLE)
 def test_slopes_of_jumps_beside_0_are_cut_off_next_to_parallel_inputs(target):
     f = sr.export(sr.derive("sign(z - 1/2) + z/3").covariance_map, target=target).load().covariance_map
