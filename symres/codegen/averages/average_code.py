@@ -16,7 +16,7 @@ from ..emission.emitter import Dialect, Emitter, Source, defined, literal, varia
 from ..stable.primitives import AtMost, determinant
 from ..stable.rewrites import stabilise
 from . import singular_slopes
-from .integrands import PiecewiseIntegrand, changes_far_or_fast, places_of_change
+from .integrands import PiecewiseIntegrand, is_narrow, places_of_change
 
 Terms = tuple[tuple[sp.Expr, tuple[PiecewiseIntegrand, ...]], ...]
 
@@ -82,7 +82,7 @@ def closer_text(
 
     It is empty where those are close enough.
     """
-    if not any(map(changes_far_or_fast, functions)):
+    if not any(map(is_narrow, functions)):
         return ""
     anchors = dict.fromkeys(anchor for f in functions for anchor in _anchors(f))
     code, arguments = _Functions(name, tuple(symbols), 3, dialect), ", ".join(map(variable, symbols))

@@ -16,7 +16,10 @@ from ...functions.floats.float_averages import Pieces
 from ...functions.function_record import record_of
 
 _FLAT = sp.sin, sp.cos  # change everywhere alike
-_FAR = _FAST = 8  # standard deviations at K = 1, where a normal law still has mass that growth brings up; their inverse
+_FAR = _STEEP = (
+    8  # standard deviations at K = 1, where a normal law still has mass that growth brings up; their inverse
+)
+_NARROW = 3  # distance from 0 in units of a change: of tanh(z - 4), 4, series and plane sums are nan near C = K
 
 
 class PiecewiseIntegrand(Pieces, Protocol):
@@ -62,13 +65,20 @@ def places_of_change(factor: PiecewiseIntegrand) -> tuple[sp.Expr, ...]:
     return tuple(sorted(others, key=sp.default_sort_key))
 
 
-def changes_far_or_fast(factor: PiecewiseIntegrand) -> bool:
-    """Whether nodes that are close together around 0 only may miss a change of a function, or its scale is unknown."""
+def is_narrow(factor: PiecewiseIntegrand) -> bool:
+    """Whether nodes that are closest around 0 may miss a change of a function elsewhere, or its scale is unknown."""
     if factor.free_symbols:
         return True
     functions = [e for part in factor.parts for e in sp.preorder_traversal(part)]
-    places = [(place, sp.diff(_argument(e), z).subs(z, place)) for e in functions for place in _changes(e)]
-    return any(place != 0 and (abs(sp.N(place)) > _FAR or abs(sp.N(slope)) > _FAST) for place, slope in places)
+    changes = [(abs(sp.N(place)), sp.N(rate)) for e in functions for place in _changes(e) for rate in _rates(e, place)]
+    return any(distance > _FAR or rate > _STEEP or distance * rate > _NARROW for distance, rate in changes)
+
+
+def _rates(e: sp.Basic, place: sp.Expr) -> Iterator[sp.Expr]:
+    """Inverse lengths on which the argument of a function changes by 1: by its slope, by its curvature."""
+    argument = _argument(e)
+    for n in (1, 2):
+        yield sp.Abs(argument.diff(z, n).subs(z, place) / n) ** sp.Rational(1, n)
 
 
 def _changes(e: sp.Basic) -> Iterator[sp.Expr]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import sympy as sp
 
 from ...core.symbols import K1, K2, C
+from ...functions.records.gaussian_signs import Q2
 from .rewrites import bottom_up
 
 _FIRST, _SECOND, _ROOT = sp.symbols("s1 s2 q", positive=True, cls=sp.Dummy)  # the roots of K1, K2 and D
@@ -24,12 +25,14 @@ class _Pole(Exception):
 
 
 def finite_slope(formula: sp.Expr, v: sp.Symbol) -> sp.Expr | None:
-    """The derivative of a closed form in K1, K2 and C; None if it is not finite for parallel inputs.
+    """The derivative of a closed form in K1, K2 and C; None if it is not finite for parallel inputs, or has no tails.
 
     Args:
         formula: as it is derived, in sympy's functions.
         v: the variable or parameter.
     """
+    if not formula.has(sp.erfc, Q2):
+        return None
     slope = formula.diff(v).subs({K1: _FIRST**2, K2: _SECOND**2}, simultaneous=True)
     factors: dict[tuple[sp.Expr, sp.Expr], sp.Expr] = {}
     try:

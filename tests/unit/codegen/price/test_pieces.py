@@ -129,11 +129,13 @@ def test_high_powers_with_two_breakpoints_have_a_module():
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("formula", ["tanh(50*(z-2))", "softplus(z-30)", "tanh(z)*exp(-(z-6)^2)"])
-def test_smooth_functions_that_change_away_from_0_have_pair_kernels(formula):
+@pytest.mark.parametrize(
+    "formula", ["tanh(50*(z-2))", "softplus(z-30)", "tanh(z)*exp(-(z-6)^2)", "tanh(z-4)", "tanh(100*z)"]
+)
+def test_smooth_functions_that_change_away_from_0_or_are_steep_have_pair_kernels(formula):
     module = export(sr.expect2(formula, formula))
     assert not module.warnings
-    for k1, k2, c in ((0.7, 1.3, 0.9), (60.0, 30.0, -20.0)):
+    for k1, k2, c in ((0.7, 1.3, 0.9), (60.0, 30.0, -20.0), (100.0, 100.0, 99.9)):
         exact = float(sr.expect2(formula, formula).evalf(15, K1=k1, K2=k2, C=c))
         assert module.load().expect2(k1, k2, c) == pytest.approx(exact, rel=1e-12)
 
