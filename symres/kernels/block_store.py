@@ -132,7 +132,7 @@ class NpyStore(Store):
         Nor through a buffer, which would write what stands between two rows as it has read it: others write there.
         """
         rows, columns = area
-        start = np.load(self.path, mmap_mode="r").offset
+        start = self.path.stat().st_size - self.size  # NumPy would read the header as Python, which threads cannot
         with self.path.open("rb+", buffering=0) as file:
             for row, entries in zip(range(rows.start, rows.stop), np.ascontiguousarray(values), strict=True):
                 file.seek(start + (row * self.grid.shape[1] + columns.start) * self.dtype.itemsize)

@@ -70,15 +70,14 @@ def is_narrow(factor: PiecewiseIntegrand) -> bool:
     if factor.free_symbols:
         return True
     functions = [e for part in factor.parts for e in sp.preorder_traversal(part)]
-    changes = [(abs(sp.N(place)), sp.N(rate)) for e in functions for place in _changes(e) for rate in _rates(e, place)]
+    changes = [(abs(sp.N(place)), rate) for e in functions for place in _changes(e) for rate in _rates(e, place)]
     return any(distance > _FAR or rate > _STEEP or distance * rate > _NARROW for distance, rate in changes)
 
 
-def _rates(e: sp.Basic, place: sp.Expr) -> Iterator[sp.Expr]:
+def _rates(e: sp.Basic, place: sp.Expr) -> list[sp.Expr]:
     """Inverse lengths on which the argument of a function changes by 1: by its slope, by its curvature."""
-    argument = _argument(e)
-    for n in (1, 2):
-        yield sp.Abs(argument.diff(z, n).subs(z, place) / n) ** sp.Rational(1, n)
+    slope, curvature = (abs(sp.N(sp.diff(_argument(e), z, n).subs(z, place))) for n in (1, 2))
+    return [slope, sp.sqrt(curvature / 2)]
 
 
 def _changes(e: sp.Basic) -> Iterator[sp.Expr]:

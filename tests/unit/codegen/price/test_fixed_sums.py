@@ -41,7 +41,7 @@ def double_precision():
         yield
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_values_from_tiny_to_huge_kernels_up_to_parallel_inputs_in_every_language(name):
     quantity = sr.expect2(name, name)

@@ -11,7 +11,7 @@ import symres as sr
 from symres.codegen.strategy.measured_error import measured_quadrature
 from symres.core.errors import SymresError
 from symres.core.symbols import K1, K2, C, z
-from tests.languages import ALL, DIFFERENTIABLE, integrated, lanes, language, open_average
+from tests.languages import ALL, DIFFERENTIABLE, SLOW, integrated, lanes, language, open_average
 from tests.oracles.average import average_of, average_of_pair
 from tests.oracles.closed_forms import WILLIAMS
 from tests.oracles.smooth_pairs import FUNCTIONS, average
@@ -45,7 +45,7 @@ def test_pairs_are_those_of_the_plane(one, other, target):
         assert abs(value - exactly(one, other, *point)) < 1e-13 * size, point
 
 
-@pytest.mark.parametrize("target", lanes(*ALL))
+@pytest.mark.parametrize("target", lanes(*ALL, slow=[*SLOW, "jax"]))
 def test_matrices_entries_and_single_precision_agree(target):
     tool, f = language(target), series(target, "tanh")
     x = np.random.default_rng(0).normal(size=(90, 40))
