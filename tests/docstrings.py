@@ -61,7 +61,7 @@ def parsed(text, name, room="", line=0):
 def failures(text, name, room="", line=0):
     """What a docstring says and does not happen, as doctest reports it; empty where all of it happens."""
     report = []
-    doctest.DocTestRunner(optionflags=OPTIONS).run(parsed(text, name, room, line), out=report.append)
+    doctest.DocTestRunner(optionflags=OPTIONS, verbose=False).run(parsed(text, name, room, line), out=report.append)
     return "".join(report)
 
 

@@ -16,7 +16,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from ...core.symbols import K1, K2
-from ...functions.records.gaussian_signs import S4, T4
+from ...functions.records.gaussian_signs import Q2, S4, T4
 from ..emission.emitter import Dialect, Emitter, Source, defined, is_constant, variable
 from ..fits.chebyshev import Fit
 from ..planning.guards import FLOOR
@@ -27,9 +27,9 @@ from ..price.slopes import NEAREST
 from ..price.slopes import slopes as price_slopes
 from ..stable.angles import AngleForm, rooted_form
 from ..stable.correlation_form import determined, in_determinant_form, separated
-from ..stable.primitives import TwoSigns, TwoTails, complement, determinant, unit
+from ..stable.primitives import TwoSigns, TwoTails, determinant, unit
 from ..stable.rewrites import stabilise
-from ..stable.tail_slopes import finite_slope
+from ..stable.tail_slopes import has_tail_slopes, tail_slope
 from .component_text import arguments, around, body, fitted, guarded, printed, sum_tables
 
 
@@ -46,10 +46,11 @@ def closed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Sour
     form = _form(component)
     if form is not None and form.vanishing:
         return _angle_source(component, code, form, dialect)
-    if component.guards.floor is not None or is_divided(code):
-        return _floored_source(component, code, dialect)
-    if component.is_pair and code.has(complement, determinant):
+    floored = component.guards.floor is not None or is_divided(code)
+    if component.is_pair and component.formula.has(Q2, *() if floored else (sp.erfc,)):
         return _tailed_source(component, code, dialect)
+    if floored:
+        return _floored_source(component, code, dialect)
     return Source(tuple(body(component, code, dialect)))
 
 
@@ -152,14 +153,12 @@ def _cut_off(slope: sp.Expr) -> sp.Expr:
 def _tailed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Source:
     """Roots of the determinant have infinite derivatives for parallel inputs: give those in which they cancel."""
     guarded = replace(dialect, quotient="_ratio({0}, {1})")  # 0/0 at vanishing kernels
-    slopes = {v: finite_slope(component.formula, v) for v in component.symbols if v != determinant}
-    bodies = {
-        v: body(component, in_determinant_form(stabilise(slope)), guarded)
-        for v, slope in slopes.items()
-        if slope is not None
-    }
-    if len(bodies) < len(slopes):  # they diverge there, or the formula has no such roots
-        return Source(tuple(body(component, code, dialect)))
+    symbols = [v for v in component.symbols if v != determinant]
+    if not has_tail_slopes(component.formula, symbols):
+        *before, last = body(component, code, dialect)
+        return Source((*before, f"return _apart({last.removeprefix('return ')}, K1, K2, C)"))
+    slopes = {v: _cut_off(in_determinant_form(stabilise(tail_slope(component.formula, v)))) for v in symbols}
+    bodies = {v: body(component, slope, guarded) for v, slope in slopes.items()}
     return _with_slopes(component, code, bodies, dialect)
 
 

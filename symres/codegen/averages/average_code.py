@@ -173,7 +173,7 @@ class _Growing(sp.Function):
 
 def _marked(e: sp.Expr) -> sp.Expr:
     """A formula with marks on the exponentials that make it grow; others are cut off without harm."""
-    if isinstance(e, sp.exp):
+    if isinstance(e, sp.exp) and e.free_symbols:
         return _Growing(e.args[0])
     if isinstance(e, sp.Mul | sp.Add) or (isinstance(e, sp.Pow) and e.exp.is_positive):
         return e.func(*map(_marked, e.args))

@@ -1,18 +1,22 @@
-"""Derivatives of pair kernels with tails, which are finite where the inputs are parallel.
+"""Derivatives of pair kernels with tails, without poles that cancel where the inputs are parallel.
 
 A closed form of functions with kinks has the shape F = sum_j R_j*exp(E_j)*T_j: each T_j is 1 or a product of tails,
 erfc of one variable or Q2 of two, whose arguments, like E_j and R_j, are rational functions of K1, K2, C and of the
 roots of K1, K2 and D = K1*K2 - C**2. A derivative is again such a sum. The root of D brings poles, which a library that
 differentiates meets as infinities; where both functions are continuous they cancel, as dF/dC is the average of both
-slopes (Price's theorem). Different T_j are independent, so the poles cancel in the factor of each of them.
+slopes (Price's theorem). Different T_j are independent, so the poles cancel in the factor of each of them. Where both
+functions jump, one 1/sqrt(D) is left, the density of both jumps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import lru_cache
+
 import sympy as sp
 
 from ...core.symbols import K1, K2, C
-from ...functions.records.gaussian_signs import Q2
+from .primitives import determinant
 from .rewrites import bottom_up
 
 _FIRST, _SECOND, _ROOT = sp.symbols("s1 s2 q", positive=True, cls=sp.Dummy)  # the roots of K1, K2 and D
@@ -21,28 +25,32 @@ _WRITTEN_OUT = {_FIRST: sp.sqrt(K1), _SECOND: sp.sqrt(K2), _ROOT: sp.sqrt(K1 * K
 
 
 class _Pole(Exception):
-    """A term that is infinite for parallel inputs, or that is not of this shape."""
+    """A term that is infinite for parallel inputs, other than the density of two jumps."""
 
 
-def finite_slope(formula: sp.Expr, v: sp.Symbol) -> sp.Expr | None:
-    """The derivative of a closed form in K1, K2 and C; None if it is not finite for parallel inputs, or has no tails.
+@lru_cache(maxsize=64)  # of a module, whose header says where there is none
+def tail_slope(formula: sp.Expr, v: sp.Symbol) -> sp.Expr | None:
+    """The derivative of a closed form in K1, K2 and C; None if it has poles other than the density of two jumps.
 
     Args:
         formula: as it is derived, in sympy's functions.
         v: the variable or parameter.
     """
-    if not formula.has(sp.erfc, Q2):
-        return None
     slope = formula.diff(v).subs({K1: _FIRST**2, K2: _SECOND**2}, simultaneous=True)
     factors: dict[tuple[sp.Expr, sp.Expr], sp.Expr] = {}
     try:
         for term in sp.Add.make_args(sp.expand_mul(bottom_up(slope, _rooted))):
             for exponent, tails, factor in _parts(term):
                 factors[exponent, tails] = factors.get((exponent, tails), sp.S.Zero) + factor
-        terms = (_finite(factor) * sp.exp(exponent) * tails for (exponent, tails), factor in factors.items())
+        terms = (_finite(factor, True) * sp.exp(exponent) * tails for (exponent, tails), factor in factors.items())
         return sp.Add(*terms).subs(_WRITTEN_OUT)
     except _Pole:
         return None
+
+
+def has_tail_slopes(formula: sp.Expr, symbols: Iterable[sp.Symbol]) -> bool:
+    """Whether ``tail_slope`` has a derivative in each symbol."""
+    return all(tail_slope(formula, v) is not None for v in symbols if v != determinant)
 
 
 def _rooted(e: sp.Expr) -> sp.Expr:
@@ -71,8 +79,12 @@ def _parts(term: sp.Expr) -> list[tuple[sp.Expr, sp.Expr, sp.Expr]]:
     return [(exponent, head, number * factor) for number, head in sides]
 
 
-def _finite(e: sp.Expr) -> sp.Expr:
+def _finite(e: sp.Expr, density: bool = False) -> sp.Expr:
     """A rational function as A + B*q with rational A and B of the other variables; q is the root of D.
+
+    Args:
+        e: the function.
+        density: whether it may be A + B/q as well, where two jumps meet.
 
     Raises:
         _Pole: it divides by D.
@@ -82,10 +94,17 @@ def _finite(e: sp.Expr) -> sp.Expr:
     over, under = (_halves(sp.expand(part)) for part in sp.fraction(sp.together(e)))
     norm = under[0] ** 2 - under[1] ** 2 * _D
     A = sp.factor(sp.cancel((over[0] * under[0] - over[1] * under[1] * _D) / norm))
-    B = sp.factor(sp.cancel((over[1] * under[0] - over[0] * under[1]) / norm))
-    if any(sp.fraction(part)[1].subs(C, _FIRST * _SECOND) == 0 for part in (A, B)):
+    B, power = sp.factor(sp.cancel((over[1] * under[0] - over[0] * under[1]) / norm)), 1
+    if density and _has_pole(B):
+        B, power = sp.factor(sp.cancel(B * _D)), -1
+    if _has_pole(A) or _has_pole(B):
         raise _Pole
-    return A + B * _ROOT
+    return A + B * _ROOT**power
+
+
+def _has_pole(e: sp.Expr) -> bool:
+    """Whether a rational function is infinite for parallel inputs."""
+    return sp.fraction(e)[1].subs(C, _FIRST * _SECOND) == 0
 
 
 def _halves(polynomial: sp.Expr) -> tuple[sp.Expr, sp.Expr]:

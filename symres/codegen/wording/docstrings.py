@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 import sympy as sp
 
 from ...core.symbols import C_W, K1, K2, KERNELS, C, C_b, K, Theta, gamma, n_L, xi
+from ...functions.records.gaussian_signs import Q2
 from ...notation import is_activation, shortened
 from ...results.quantity import Quantity
 from ..averages.average_code import averages
@@ -19,6 +20,7 @@ from ..fits.chebyshev import Fit
 from ..planning.guards import EXCESS
 from ..planning.network_plan import NETWORK_FUNCTIONS, DeepLayer, NetworkPlan
 from ..planning.plan import FEW_DIGITS, Component, Function, ParameterRange
+from ..stable.tail_slopes import has_tail_slopes
 from ..strategy.measured_error import round_up
 from ..strategy.sample_points import MEASURED, PARAMETER
 
@@ -330,18 +332,28 @@ def _statements(function: Function, gradients: bool) -> Iterator[str]:
         for c in components:
             if not c.measured.is_inaccurate:
                 yield error_text(c).replace("Error:", f"Error ({c.name}):", 1)
-        if gradients and any(both_jump(node) for c in components if c.is_pair for node in averages(c.formula)):
-            yield (
-                "Derivatives diverge towards C**2 = K1*K2 where both functions jump at the same place: within "
-                f"{float(NEAREST):g} of K1*K2 they are cut off. Derivatives in parameters that move the jumps stay "
-                "finite, and are right to seven digits."
-            )
+        if gradients and any(c.is_pair for c in components):
+            yield from _of_gradients(function)
         if quantity.reason:
             unused = quantity.reason.removeprefix("there is one, but ")
             what = "No closed form" if unused == quantity.reason else "Closed form not used"
             yield f"{what}: {unused}."
     if quantity.source:
         yield f"Generalises: {quantity.source}."
+
+
+def _of_gradients(function: Function) -> Iterator[str]:
+    """Where the derivatives of pair kernels are not what they are elsewhere."""
+    quantity, components = function.quantity, function.components
+    tailed = [c for c in components if isinstance(c.code, sp.Expr) and c.formula.has(Q2)]
+    if not all(has_tail_slopes(c.formula, c.symbols) for c in tailed):
+        yield "Derivatives are nan within 1e-6 of C**2 = K1*K2, where those of the terms cancel."
+    elif any(c.form is None for c in components) and any(map(both_jump, averages(quantity.definition))):
+        yield (
+            "Derivatives diverge towards C**2 = K1*K2 where both functions jump at the same place: within "
+            f"{float(NEAREST):g} of K1*K2 they are cut off. Derivatives in parameters that move the jumps stay "
+            "finite, and are right to seven digits."
+        )
 
 
 def _valid(function: Function) -> str:

@@ -13,6 +13,13 @@ def _certain(value: Floats, error: Floats) -> Floats:
     return xp.where(error <= 1e-6 * xp.abs(value) + 1e-290, value, xp.nan)
 
 
+def _apart(value: Floats, K1: Floats, K2: Floats, C: Floats) -> Floats:
+    """A value whose derivatives are nan for nearly parallel inputs: those of its terms cancel there."""
+    near = K1 * K2 - C * C <= 1e-6 * K1 * K2
+    moved: Floats = xp.sqrt(xp.where(near, 0.0 * (K1 + K2 + C), 1.0))  # 0 there, with the slope 0 times infinity
+    return value + moved - xp.where(near, 0.0, 1.0)
+
+
 def _positive(u: Floats) -> Floats:
     """Numbers u >= 0, but not so small that their squares or the inverses of these would be no floats."""
     return xp.clip(u, float(xp.finfo(u.dtype).tiny) ** 0.45, None)

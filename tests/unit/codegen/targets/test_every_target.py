@@ -191,9 +191,23 @@ def test_slopes_of_tails_beside_roots_that_do_not_vanish(target):
     assert float(value) == pytest.approx(float(expected), rel=1e-11)
 
 
-@pytest.mark.parametrize("target", DIFFERENTIABLE)
-def test_slopes_of_jumps_beside_0_are_cut_off_next_to_parallel_inputs(target):
-    f = sr.export(sr.derive("sign(z - 1/2) + z/3").covariance_map, target=target).load().covariance_map
+@pytest.mark.exhaustive
+def test_slopes_in_which_poles_do_not_cancel_term_by_term_are_nan_and_headers_say_so():
+    """A kink away from 0 beside an exponential: JAX, which has its closed form alone."""
+    module = sr.export(sr.derive("max(z - 1, 0)*exp(-z)").covariance_map, target="jax")
+    call = lambda *kernels: module.load().covariance_map(*kernels, 1.0, 0.0)  # noqa: E731
+    inside, parallel = (language("jax").slopes(call, 1.0, 1.0, c) for c in (0.5, 1.0))
+    assert [float(x) for x in inside[1:]] == pytest.approx([1.49294595e-4, 1.03278998e-3], rel=1e-8)  # of PyTorch
+    assert np.isnan(parallel).all() and language("jax").value(call, 1.0, 1.0, 1.0) > 0
+    assert "Derivatives are nan within 1e-6 of C**2 = K1*K2" in " ".join(module.text.split())
+
+
+JUMPS = ["sign(z - 1/2) + z/3", "step(z)*(1 + z)*exp(z/4)"]
+
+
+@pytest.mark.parametrize(("activation", "target"), table(JUMPS, DIFFERENTIABLE, few=1))
+def test_slopes_of_jumps_beside_0_are_cut_off_next_to_parallel_inputs(activation, target):
+    f = sr.export(sr.derive(activation).covariance_map, target=target).load().covariance_map
     apart, near, equal = (
         language(target).slopes(lambda *k: f(*k, 1.0, 0.0), 2.0, 2.0, 2.0 * (1 - e))[2] for e in (1e-10, 1e-12, 0.0)
     )
