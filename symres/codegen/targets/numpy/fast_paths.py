@@ -25,7 +25,7 @@ MIN_DIFFERENCE = sp.Rational(1, 8)  # of q: its relative error is 8 times that o
 MOST_COSINE = sp.Rational(1, 2)  # of an angle that is counted from where root and angle cancel
 FAR = f"{{0}} >= {float(MIN_DIFFERENCE)}"  # q, from 0
 NOT_ONE = f"{{0}}*{{0}} <= {float(1 - MIN_DIFFERENCE)}"  # x, from 1
-POSSIBLE = Precondition("np.abs({0}) < {1}", (C / sp.sqrt(K2), sp.sqrt(K1)))  # C beyond is left to slow paths
+POSSIBLE = Precondition("{0} < {1}", (sp.Abs(C) / sp.sqrt(K2), sp.sqrt(K1)))  # C beyond is left to slow paths
 _FIRST, _SECOND = sp.Dummy("F", positive=True), sp.Dummy("G", positive=True)
 
 
