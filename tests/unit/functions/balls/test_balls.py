@@ -210,6 +210,16 @@ class Twice(Opaque, sp.Function):
         return 2 * arguments[0]
 
 
+@pytest.mark.parametrize(
+    ("ball", "low", "high"),
+    [("1 +/- 0.5", 1, 1), ("-1 +/- 0.5", 0, 0), ("0", 0.5, 0.5), ("0.1 +/- 0.5", 0, 1), ("-2 +/- 3", 0, 1)],
+)
+def test_a_step_of_a_ball_has_the_values_of_all_its_points(ball, low, high):
+    value = compile_ball(sp.Heaviside(x, sp.Rational(1, 2)), (x,))([arb(ball)])
+    assert value.contains(low) and value.contains(high)
+    assert low < high or value == low
+
+
 def test_a_node_evaluates_itself_and_hides_its_bound_variables():
     assert enclose(Twice(x, y) + 1, {y: 3}, 64) == 7
     value, radius = evaluate(Twice(x, sp.pi), {}, 40)
