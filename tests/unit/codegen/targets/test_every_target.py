@@ -292,7 +292,7 @@ ALONE = {  # what cannot be imported, what is imported
     "jax": ("symres sympy scipy.stats", {"jax", "jax.numpy"}),
     "numba": (
         "symres sympy mpmath scipy torch jinja2",
-        {"numba", "numba.extending", "llvmlite", "numpy", "itertools", "sys"},
+        {"numba", "numba.extending", "llvmlite", "numpy", "itertools", "math", "sys"},
     ),
 }
 SCRIPT = """
