@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from collections import defaultdict
 
 import pytest
@@ -15,6 +16,12 @@ for library in ("OMP", "OPENBLAS", "MKL"):
 gc.disable()
 
 os.environ["SYMRES_NO_CACHE"] = "1"  # no test sees what an earlier run has kept; those of the cache have folders
+
+
+def pytest_runtest_setup():
+    """Numba sets the threads of the runtime that is PyTorch's too; small operations would wait for a second one."""
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)
 
 
 def pytest_addoption(parser):
