@@ -16,9 +16,8 @@ from ...functions.floats.float_averages import Pieces
 from ...functions.function_record import record_of
 
 _FLAT = sp.sin, sp.cos  # change everywhere alike
-_FAR = _STEEP = (
-    8  # standard deviations at K = 1, where a normal law still has mass that growth brings up; their inverse
-)
+_FAR = 8  # standard deviations at K = 1, where a normal law still has mass that growth brings up
+_STEEP = 8  # changes of the argument in one such deviation, at 0 too: tanh(100*z) had no module
 _NARROW = 3  # distance from 0 in units of a change: of tanh(z - 4), 4, series and plane sums are nan near C = K
 
 

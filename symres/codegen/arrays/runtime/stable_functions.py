@@ -15,7 +15,7 @@ def _certain(value: Floats, error: Floats) -> Floats:
 
 def _apart(value: Floats, K1: Floats, K2: Floats, C: Floats) -> Floats:
     """A value whose derivatives are nan for nearly parallel inputs: those of its terms cancel there."""
-    near = K1 * K2 - C * C <= 1e-6 * K1 * K2
+    near = K1 * K2 - C * C <= 1e-6 * K1 * K2  # at 1e-8 four digits were left
     moved: Floats = xp.sqrt(xp.where(near, 0.0 * (K1 + K2 + C), 1.0))  # 0 there, with the slope 0 times infinity
     return value + moved - xp.where(near, 0.0, 1.0)
 
