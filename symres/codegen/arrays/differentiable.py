@@ -16,42 +16,38 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from ...core.symbols import K1, K2
-from ...functions.records.gaussian_signs import Q2, S4, T4
+from ...functions.records.gaussian_signs import S4, T4
+from ..averages.singular_slopes import NEAREST
 from ..emission.emitter import Dialect, Emitter, Source, defined, is_constant, variable
 from ..fits.chebyshev import Fit
 from ..planning.guards import FLOOR
 from ..planning.plan import KERNELS, Component, Function
+from ..planning.slope_rules import NEARLY_PARALLEL, SlopeRule, angle_form_of, divides_by_determinant, slope_rule
 from ..planning.straight_line import limits, steps_of_function
 from ..price.fixed_sum import FixedSum
-from ..price.slopes import NEAREST
 from ..price.slopes import slopes as price_slopes
-from ..stable.angles import AngleForm, rooted_form
+from ..stable.angles import AngleForm
 from ..stable.correlation_form import determined, in_determinant_form, separated
 from ..stable.primitives import TwoSigns, TwoTails, determinant, unit
 from ..stable.rewrites import stabilise
-from ..stable.tail_slopes import has_tail_slopes, tail_slope
+from ..stable.tail_slopes import tail_slope
 from .component_text import arguments, around, body, fitted, guarded, printed, sum_tables
 
 
-def closed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Source:
-    """The code of a closed form, with derivatives of its own where they need care.
+def closed_source(component: Component, dialect: Dialect) -> Source:
+    """The code of a component's closed form, with derivatives of its own where they need care.
 
     Args:
         component: what is computed.
-        code: the closed form, in stable functions.
         dialect: of the library; quotients that may be 0/0 are spelled ``_ratio``.
     """
-    if code.has(FixedSum):
-        return _summed_source(component, code, dialect)
-    form = _form(component)
-    if form is not None and form.vanishing:
-        return _angle_source(component, code, form, dialect)
-    floored = component.guards.floor is not None or is_divided(code)
-    if component.is_pair and component.formula.has(Q2, *() if floored else (sp.erfc,)):
-        return _tailed_source(component, code, dialect)
-    if floored:
-        return _floored_source(component, code, dialect)
-    return Source(tuple(body(component, code, dialect)))
+    rule = slope_rule(component)
+    if rule in _SLOPED:
+        return _SLOPED[rule](component, dialect)
+    *before, last = body(component, component.code, dialect)
+    if rule is SlopeRule.MISSING_NEARBY:
+        last = f"return _without_near_slopes({last.removeprefix('return ')}, K1, K2, C, {NEARLY_PARALLEL!r})"
+    return Source((*before, last))
 
 
 def component_source(
@@ -76,7 +72,7 @@ def component_source(
     elif code is None or component.fallback_integral is not None:
         source = integrated(component)
     else:
-        source = closed_source(component, code, dialect)
+        source = closed_source(component, dialect)
     lines = tuple(around(limits(component), source.lines, dialect))
     return replace(source, lines=widened(component, lines, *conversions) if wide else lines)
 
@@ -89,7 +85,7 @@ def is_wide(component: Component) -> bool:
     wide = (
         bool(component.parameters) or component.guards.floor is not None or code.has(FixedSum)
     )  # derivatives in parameters have terms that cancel
-    return wide or is_divided(code) or code.has(TwoSigns, TwoTails, S4, T4)
+    return wide or divides_by_determinant(code) or code.has(TwoSigns, TwoTails, S4, T4)
 
 
 def widened(component: Component, lines: Sequence[str], wide: str, narrow: str) -> tuple[str, ...]:
@@ -109,23 +105,13 @@ def widened(component: Component, lines: Sequence[str], wide: str, narrow: str) 
     return (*head, *before, f"return {narrow.format('(' + last.removeprefix('return ') + ')')}")
 
 
-def is_divided(code: sp.Expr) -> bool:
-    """Whether a formula divides by the determinant or by its root."""
-    return any(power.base == determinant and power.exp.is_negative for power in code.atoms(sp.Pow))
-
-
-def _angle_source(component: Component, code: sp.Expr, form: AngleForm, dialect: Dialect) -> Source:
+def _angle_source(component: Component, dialect: Dialect) -> Source:
     """Sqrt and atan2 have infinite derivatives at C**2 = K1*K2 that cancel: give the sum of both, cancelled."""
+    form = angle_form_of(component)
     guarded = replace(dialect, quotient="_ratio({0}, {1})")  # 0/0 at vanishing kernels
     plain = component.guarded(floor=None)
     slopes = {v: body(plain, _slope(form, v), guarded) for v in component.symbols if v != determinant}
-    return _with_slopes(component, code, slopes, dialect)
-
-
-def _form(component: Component) -> AngleForm | None:
-    if component.form is not None or not component.is_pair:
-        return component.form
-    return rooted_form(component.formula)
+    return _with_slopes(component, slopes, dialect)
 
 
 @lru_cache(maxsize=256)
@@ -133,11 +119,11 @@ def _slope(form: AngleForm, v: sp.Symbol) -> sp.Expr:
     return determined(separated(form.diff(v).stable()))
 
 
-def _floored_source(component: Component, code: sp.Expr, dialect: Dialect) -> Source:
+def _floored_source(component: Component, dialect: Dialect) -> Source:
     """What depends on x/determinant has derivatives by formulas: others would be 0 times infinity, or meet a floor."""
     kept = component.guarded(floor=FLOOR)
     codes = {v: _cut_off(in_determinant_form(stabilise(component.formula.diff(v)))) for v in component.symbols}
-    return _with_slopes(component, code, {v: body(kept, slope, dialect) for v, slope in codes.items()}, dialect)
+    return _with_slopes(component, {v: body(kept, slope, dialect) for v, slope in codes.items()}, dialect)
 
 
 def _cut_off(slope: sp.Expr) -> sp.Expr:
@@ -145,41 +131,47 @@ def _cut_off(slope: sp.Expr) -> sp.Expr:
     if isinstance(slope, sp.Add | sp.Mul):
         return slope.func(*map(_cut_off, slope.args))
     base, power = slope.as_base_exp()
-    if base == determinant and power.is_negative:  # the determinant is K1*K2*(2*p)**2 for small p
-        return sp.Max(determinant, (2 * NEAREST) ** 2 * K1 * K2) ** power
+    if base == determinant and power.is_negative:
+        return sp.Max(determinant, NEAREST * K1 * K2) ** power
     return slope
 
 
-def _tailed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Source:
+def _tailed_source(component: Component, dialect: Dialect) -> Source:
     """Roots of the determinant have infinite derivatives for parallel inputs: give those in which they cancel."""
     guarded = replace(dialect, quotient="_ratio({0}, {1})")  # 0/0 at vanishing kernels
     symbols = [v for v in component.symbols if v != determinant]
-    if not has_tail_slopes(component.formula, symbols):
-        *before, last = body(component, code, dialect)
-        return Source((*before, f"return _apart({last.removeprefix('return ')}, K1, K2, C)"))
     slopes = {v: _cut_off(in_determinant_form(stabilise(tail_slope(component.formula, v)))) for v in symbols}
-    bodies = {v: body(component, slope, guarded) for v, slope in slopes.items()}
-    return _with_slopes(component, code, bodies, dialect)
+    kept = component.guarded(floor=FLOOR) if any(map(divides_by_determinant, slopes.values())) else component
+    bodies = {v: body(kept, slope, guarded) for v, slope in slopes.items()}
+    return _with_slopes(component, bodies, dialect)
 
 
-def _summed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Source:
+def _summed_source(component: Component, dialect: Dialect) -> Source:
     """The limits of a sum have infinite derivatives where inputs are parallel: slopes are averages of their own."""
     slopes = price_slopes(component.formula, component.symbols)
     if slopes is None:  # libraries differentiate the sum, whose derivatives are not finite for parallel inputs alone
-        return Source(tuple(body(component, code, dialect)), sum_tables(code))
+        return Source(tuple(body(component, component.code, dialect)), sum_tables(component.code))
     bodies = {v: body(component, slope, dialect) for v, slope in slopes.items()}
-    return replace(_with_slopes(component, code, bodies, dialect), tables=sum_tables(sp.Add(code, *slopes.values())))
+    tables = sum_tables(sp.Add(component.code, *slopes.values()))
+    return replace(_with_slopes(component, bodies, dialect), tables=tables)
 
 
-def _with_slopes(
-    component: Component, code: sp.Expr, slopes: Mapping[sp.Symbol, list[str]], dialect: Dialect
-) -> Source:
+def _with_slopes(component: Component, slopes: Mapping[sp.Symbol, list[str]], dialect: Dialect) -> Source:
     """The value, and its derivative in each argument; a determinant that is given has no part of its own in them."""
     name, listed = component.name, arguments(component)
-    functions = {"value": body(component, code, dialect), **{f"d{variable(v)}": lines for v, lines in slopes.items()}}
+    functions = {"value": body(component, component.code, dialect)}
+    functions |= {f"d{variable(v)}": lines for v, lines in slopes.items()}
     preamble = tuple(defined(f"{name}_{tag}({listed})", lines) for tag, lines in functions.items())
     called = "".join(f"{f'{name}_d{variable(v)}' if v in slopes else None}, " for v in component.symbols).strip()
     return Source((f"slopes = ({called})", f"return _sloped({name}_value, slopes, {listed})"), (), preamble)
+
+
+_SLOPED = {
+    SlopeRule.SUM: _summed_source,
+    SlopeRule.ANGLE: _angle_source,
+    SlopeRule.TAIL: _tailed_source,
+    SlopeRule.FLOORED: _floored_source,
+}
 
 
 # ---- public functions --------------------------------------------------------------------------------------------

@@ -14,12 +14,13 @@ import sympy as sp
 from ...core.atoms import AverageNode
 from ...core.symbols import K1, K2, C
 from ..averages.integrands import PiecewiseIntegrand
+from ..averages.singular_slopes import NEAREST
 from .correlation_path import end, roots
 from .delta_averages import Deltas, average_at, deltas_of, density_of_both
 from .fixed_sum import node as p
 from .pair_average import PAIR, merged, pair_average
 
-NEAREST = sp.Rational(1, 2 * 10**6)  # p: nearer to parallel inputs the density of both, which diverges, is cut off
+_NEAREST = sp.sqrt(NEAREST) / 2  # p, where the density of both is cut off: D is K1*K2*(2*p)**2 for small p
 VARIANCES = (K1, K2)
 
 Pair = tuple[PiecewiseIntegrand, PiecewiseIntegrand]
@@ -85,7 +86,7 @@ def _at_deltas(deltas: Deltas, side: int, g: PiecewiseIntegrand) -> sp.Expr:
 def _both(b: sp.Expr, deltas: Deltas, side: int) -> sp.Expr:
     """The density of one input at b and of the other one at deltas."""
     places = ((b, c) if side == 0 else (c, b) for c, _ in deltas)
-    densities = (density_of_both(*place).xreplace({p: sp.Max(end, NEAREST)}) for place in places)
+    densities = (density_of_both(*place).xreplace({p: sp.Max(end, _NEAREST)}) for place in places)
     return sp.Add(*(h * density for (_, h), density in zip(deltas, densities, strict=True)))
 
 

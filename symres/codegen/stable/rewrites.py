@@ -249,13 +249,16 @@ def _offset_waves(e: sp.Expr) -> sp.Expr:
 
 
 def _differences(e: sp.Expr) -> sp.Expr:
-    """q*exp(u) - q*exp(v) as a product, and so on for sin and cos: digits where u is next to v."""
+    """q*exp(u) - q*exp(v) as a product, and so on for sin and cos: digits where u is next to v.
+
+    Exponents that are sums of squares stay: in means of them the squares, infinite for parallel inputs, would cancel.
+    """
     seen: dict[tuple[sp.Expr, type[sp.Function]], sp.Expr] = {}  # (q, f) -> u
     products = {kind: record.product for kind, record in RECORDS.items() if record.product is not None}
     for term in sorted(e.args, key=sp.default_sort_key) if isinstance(e, sp.Add) else ():
         factors = sp.Mul.make_args(term)
         functions: list[sp.Expr] = [f for f in factors if f.free_symbols and type(f) in products]
-        if len(functions) != 1 or len(term.atoms(*products)) != 1:
+        if len(functions) != 1 or len(term.atoms(*products)) != 1 or functions[0].has(pr.CrossDifference):
             continue
         (head, (v,)), q = (functions[0].func, functions[0].args), sp.Mul(*(f for f in factors if f is not functions[0]))
         if (-q, head) not in seen:

@@ -18,6 +18,7 @@ import sympy as sp
 from ...core.symbols import K1, K2, C
 from .primitives import determinant
 from .rewrites import bottom_up
+from .shifted_signs import crossed, squared
 
 _FIRST, _SECOND, _ROOT = sp.symbols("s1 s2 q", positive=True, cls=sp.Dummy)  # the roots of K1, K2 and D
 _D = _FIRST**2 * _SECOND**2 - C**2
@@ -36,14 +37,17 @@ def tail_slope(formula: sp.Expr, v: sp.Symbol) -> sp.Expr | None:
         formula: as it is derived, in sympy's functions.
         v: the variable or parameter.
     """
-    slope = formula.diff(v).subs({K1: _FIRST**2, K2: _SECOND**2}, simultaneous=True)
+    slope = formula.diff(v).rewrite((sp.sinh, sp.cosh), sp.exp)
+    if slope.has(sp.erfc):
+        slope = slope.rewrite(sp.erf, sp.erfc)
+    slope = slope.subs({K1: _FIRST**2, K2: _SECOND**2}, simultaneous=True)
     factors: dict[tuple[sp.Expr, sp.Expr], sp.Expr] = {}
     try:
         for term in sp.Add.make_args(sp.expand_mul(bottom_up(slope, _rooted))):
             for exponent, tails, factor in _parts(term):
                 factors[exponent, tails] = factors.get((exponent, tails), sp.S.Zero) + factor
-        terms = (_finite(factor, True) * sp.exp(exponent) * tails for (exponent, tails), factor in factors.items())
-        return sp.Add(*terms).subs(_WRITTEN_OUT)
+        terms = (_finite(factor) * sp.exp(exponent) * tails for (exponent, tails), factor in factors.items())
+        return bottom_up(bottom_up(sp.Add(*terms).subs(_WRITTEN_OUT), squared), crossed)
     except _Pole:
         return None
 
@@ -55,7 +59,7 @@ def has_tail_slopes(formula: sp.Expr, symbols: Iterable[sp.Symbol]) -> bool:
 
 def _rooted(e: sp.Expr) -> sp.Expr:
     """Powers of the determinant as those of its root."""
-    if not (isinstance(e, sp.Pow) and e.exp.is_Rational and e.exp.q == 2 and e.base.has(C)):
+    if not (isinstance(e, sp.Pow) and e.exp.is_Rational and e.base.has(C) and (e.exp.q == 2 or e.exp < 0)):
         return e
     unit = sp.cancel(e.base / _D)
     if unit.has(C):  # another root, such as that of (1 + K1)*(1 + K2) - C**2: its poles are seen like others
@@ -71,40 +75,49 @@ def _parts(term: sp.Expr) -> list[tuple[sp.Expr, sp.Expr, sp.Expr]]:
         if isinstance(part, sp.exp):
             exponent += part.args[0]
         elif isinstance(base, sp.Function):
-            tails *= base.func(*map(_finite, base.args)) ** power
+            tails *= base.func(*map(_sorted, base.args)) ** power
         else:
             factor *= part
-    exponent = sp.expand(_finite(exponent))
+    exponent = sp.expand(_sorted(exponent))
     sides = (turned.as_coeff_Mul() for turned in sp.Add.make_args(sp.expand_mul(tails)))
     return [(exponent, head, number * factor) for number, head in sides]
 
 
-def _finite(e: sp.Expr, density: bool = False) -> sp.Expr:
-    """A rational function as A + B*q with rational A and B of the other variables; q is the root of D.
-
-    Args:
-        e: the function.
-        density: whether it may be A + B/q as well, where two jumps meet.
+def _finite(e: sp.Expr) -> sp.Expr:
+    """The factor of a tail, with no poles but that of 1/q, where two jumps meet.
 
     Raises:
-        _Pole: it divides by D.
+        _Pole: it has others.
     """
+    (A, poles), (B, others) = _of_root(e)
+    if poles or others > 1:
+        raise _Pole
+    return A + B * _ROOT ** (1 - 2 * others)
+
+
+def _sorted(e: sp.Expr) -> sp.Expr:
+    """A rational function, so that equal ones look alike."""
+    (A, poles), (B, others) = _of_root(e)
+    return A * _ROOT ** (-2 * poles) + B * _ROOT ** (1 - 2 * others)
+
+
+def _of_root(e: sp.Expr) -> tuple[tuple[sp.Expr, int], tuple[sp.Expr, int]]:
+    """A, m and B, n of e = A/D**m + (B/D**n)*q; the rational functions A and B have no poles for parallel inputs."""
     if not e.has(C, _ROOT):
-        return e
+        return (e, 0), (sp.S.Zero, 0)
     over, under = (_halves(sp.expand(part)) for part in sp.fraction(sp.together(e)))
     norm = under[0] ** 2 - under[1] ** 2 * _D
-    A = sp.factor(sp.cancel((over[0] * under[0] - over[1] * under[1] * _D) / norm))
-    B, power = sp.factor(sp.cancel((over[1] * under[0] - over[0] * under[1]) / norm)), 1
-    if density and _has_pole(B):
-        B, power = sp.factor(sp.cancel(B * _D)), -1
-    if _has_pole(A) or _has_pole(B):
-        raise _Pole
-    return A + B * _ROOT**power
+    A = (over[0] * under[0] - over[1] * under[1] * _D) / norm
+    B = (over[1] * under[0] - over[0] * under[1]) / norm
+    return _without_poles(A), _without_poles(B)
 
 
-def _has_pole(e: sp.Expr) -> bool:
-    """Whether a rational function is infinite for parallel inputs."""
-    return sp.fraction(e)[1].subs(C, _FIRST * _SECOND) == 0
+def _without_poles(e: sp.Expr) -> tuple[sp.Expr, int]:
+    """A rational function times the lowest power of D that leaves it finite for parallel inputs, and that power."""
+    e, power = sp.cancel(e), 0
+    while any(sp.fraction(e)[1].subs(C, sign * _FIRST * _SECOND) == 0 for sign in (1, -1)):
+        e, power = sp.cancel(e * _D), power + 1
+    return sp.factor(e), power
 
 
 def _halves(polynomial: sp.Expr) -> tuple[sp.Expr, sp.Expr]:

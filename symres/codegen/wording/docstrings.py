@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 import sympy as sp
 
 from ...core.symbols import C_W, K1, K2, KERNELS, C, C_b, K, Theta, gamma, n_L, xi
-from ...functions.records.gaussian_signs import Q2
 from ...notation import is_activation, shortened
 from ...results.quantity import Quantity
 from ..averages.average_code import averages
@@ -20,7 +19,7 @@ from ..fits.chebyshev import Fit
 from ..planning.guards import EXCESS
 from ..planning.network_plan import NETWORK_FUNCTIONS, DeepLayer, NetworkPlan
 from ..planning.plan import FEW_DIGITS, Component, Function, ParameterRange
-from ..stable.tail_slopes import has_tail_slopes
+from ..planning.slope_rules import NEARLY_PARALLEL, SlopeRule, slope_rule
 from ..strategy.measured_error import round_up
 from ..strategy.sample_points import MEASURED, PARAMETER
 
@@ -345,10 +344,10 @@ def _statements(function: Function, gradients: bool) -> Iterator[str]:
 def _of_gradients(function: Function) -> Iterator[str]:
     """Where the derivatives of pair kernels are not what they are elsewhere."""
     quantity, components = function.quantity, function.components
-    tailed = [c for c in components if isinstance(c.code, sp.Expr) and c.formula.has(Q2)]
-    if not all(has_tail_slopes(c.formula, c.symbols) for c in tailed):
-        yield "Derivatives are nan within 1e-6 of C**2 = K1*K2, where those of the terms cancel."
-    elif any(c.form is None for c in components) and any(map(both_jump, averages(quantity.definition))):
+    rules = [slope_rule(c) for c in components]
+    if SlopeRule.MISSING_NEARBY in rules:
+        yield f"Derivatives are nan within {NEARLY_PARALLEL:g} of C**2 = K1*K2, where those of the terms cancel."
+    elif any(rule is not SlopeRule.ANGLE for rule in rules) and any(map(both_jump, averages(quantity.definition))):
         yield (
             "Derivatives diverge towards C**2 = K1*K2 where both functions jump at the same place: within "
             f"{float(NEAREST):g} of K1*K2 they are cut off. Derivatives in parameters that move the jumps stay "

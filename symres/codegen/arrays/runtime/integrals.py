@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as xp
 
-from .array_types import Floats
+from .array_types import Bools, Floats
 
 Rule: TypeAlias = Sequence[tuple[float, float]]
 
@@ -17,14 +17,20 @@ def _fixed_sum(
 ) -> Floats:
     """The integral of a term from the first to the second limit; the first rule is for an ease of 1 or more."""
     easy = ease >= 1.0
-    if easy.all() or not easy.any():
-        return _with_nodes(term, rules[0 if easy.all() else 1], first, second, *parts)
+    number = _rule_of_all(easy)
+    if number is not None:
+        return _with_nodes(term, rules[number], first, second, *parts)
     ease, *others = _alike(ease, first, second, *parts)
     easy = ease >= 1.0
     total = 0.0 * ease
     for rule, here in zip(rules, (easy, ~easy)):
         total[here] = _with_nodes(term, rule, *[a[here] for a in others])
     return total
+
+
+def _rule_of_all(easy: Bools) -> int | None:
+    """The number of the rule that all entries take; None if some are easy and others are not."""
+    return 0 if easy.all() else None if easy.any() else 1
 
 
 def _with_nodes(term: Callable[..., Floats], rule: Rule, first: Floats, second: Floats, *parts: Floats) -> Floats:

@@ -13,9 +13,12 @@ def _certain(value: Floats, error: Floats) -> Floats:
     return xp.where(error <= 1e-6 * xp.abs(value) + 1e-290, value, xp.nan)
 
 
-def _apart(value: Floats, K1: Floats, K2: Floats, C: Floats) -> Floats:
-    """A value whose derivatives are nan for nearly parallel inputs: those of its terms cancel there."""
-    near = K1 * K2 - C * C <= 1e-6 * K1 * K2  # at 1e-8 four digits were left
+def _without_near_slopes(value: Floats, K1: Floats, K2: Floats, C: Floats, nearest: float) -> Floats:
+    """A value whose derivatives are nan for nearly parallel inputs: those of its terms cancel there.
+
+    ``nearest`` is the ratio of K1*K2 - C**2 to K1*K2 from which on they are right.
+    """
+    near = K1 * K2 - C * C <= nearest * K1 * K2
     moved: Floats = xp.sqrt(xp.where(near, 0.0 * (K1 + K2 + C), 1.0))  # 0 there, with the slope 0 times infinity
     return value + moved - xp.where(near, 0.0, 1.0)
 

@@ -70,7 +70,7 @@ def _checked_source(component: Component, code: sp.Expr, fallback_integral: sp.E
     """A closed form, and its average and that of each slope where terms cancel."""
     name, listed = component.name, arguments(component)
     plain = replace(component, name=f"{name}_closed", fallback_integral=None)
-    value = differentiable.closed_source(plain, code, TORCH)
+    value = differentiable.closed_source(plain, TORCH)
     average = average_code.source(f"{name}_open", component.symbols, fallback_integral, TORCH)
     error = differentiable.body(component.guarded(limit=None), doubt(code), TORCH)
     functions = {"closed": value.lines, "doubt": error, "open": average.lines}

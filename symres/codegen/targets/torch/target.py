@@ -13,6 +13,7 @@ from ...arrays.array_target import HERMITE, SEARCHES, SHARED, SLOPED
 from ...arrays.differentiable_target import DifferentiableTarget
 from ...arrays.runtime_library import RuntimeLibrary
 from ...arrays.smooth_functions import smooth_pairs
+from ...averages.singular_slopes import NEAREST
 from ...planning.network_plan import NetworkPlan
 from ...planning.plan import Function
 from ...planning.target import ArrayFunction, Capabilities, Floats
@@ -53,7 +54,7 @@ class TorchTarget(DifferentiableTarget):
             "Results are differentiable in every argument: closed forms, polynomials and averages of pairs of smooth "
             "functions arbitrarily often, other averages by quadrature once; further derivatives raise an error. "
             "Gradients are finite on the diagonal C = K1 = K2 (where both functions jump, they diverge towards it and "
-            "are cut off within 1e-12 of it).",
+            f"are cut off within {float(NEAREST):g} of it).",
             docstrings.UNITS,
         ),
     )

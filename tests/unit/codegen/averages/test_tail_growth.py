@@ -259,6 +259,37 @@ def test_gradients_of_functions_that_jump(names):
     assert names[0] != "step(z-1)" or all(map(math.isfinite, gradients(names, (1, 1, 1))))
 
 
+JUMPS = {  # functions that jump at 1 and -1, and the squares of what they jump by
+    "step(z-1)": (1, 0),
+    "where(z<1,-1,2)": (9, 0),
+    "where(abs(z)<1,0,1)": (1, 1),
+    "where(z<1,0,z)": (1, 0),
+    "where(abs(z)>1,z,0)": (1, 1),
+}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("target", ["torch", "jax"])
+@pytest.mark.parametrize("name", JUMPS)
+def test_gradients_where_two_jumps_meet_fit_together(name, target):
+    """Each diverges and is cut off; along kernels that grow together they cancel, and next to them they are right."""
+    if target == "jax":
+        pytest.importorskip("jax").config.update("jax_enable_x64", True)
+    quantity, square = sr.expect2(name, name), sr.derivative(sr.expect(f"({name})^2"), "K")
+    function = sr.export(quantity, target).load().expect2
+    for k in (1.0, 0.5):
+        first, second, both = language(target).slopes(function, k, k, k)
+        density = math.exp(-0.5 / k) / (2 * math.pi * k * 1e-6)  # of both jumps, at K1*K2 - C**2 = 1e-12*K1*K2
+        assert both == pytest.approx(sum(JUMPS[name]) * density, rel=1e-4)
+        assert first + second + both == pytest.approx(float(square.evalf(15, K=k)), abs=1e-9 * both)
+        with mp.workdps(40):
+            near, h = k * (1 - mp.mpf(2) ** -29), mp.mpf("1e-15")
+            for place, found in enumerate(language(target).slopes(function, k, k, float(near))):
+                ends = [[k + s * h * (i == place) for i in (0, 1)] + [near + s * h * (place == 2)] for s in (1, -1)]
+                above, below = (quantity.evalf(35, K1=K1, K2=K2, C=C) for K1, K2, C in ends)
+                assert found == pytest.approx(float((above - below) / (2 * h)), rel=1e-9)
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("names", "target", "said"),

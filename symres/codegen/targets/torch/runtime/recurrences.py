@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ....arrays.runtime.layer_recursion import _behind, _entries_at, _Layer, _Network, _replaced
 from ....arrays.sloped.through_networks import _deep
-from .tensors import _of_one_type, _of_type
+from .tensors import _of_one_type, _of_type, _unread
 
 
 def _deep_matrix(network: _Network, X1: Tensor, X2: Tensor | None, parameters: Sequence[tuple]) -> tuple[Tensor, ...]:
@@ -41,7 +41,7 @@ def _deep_matrix(network: _Network, X1: Tensor, X2: Tensor | None, parameters: S
 def _carried(layer: _Layer, near: Tensor, before: tuple, after: tuple, extras: tuple, row: tuple) -> tuple:
     """What is known behind a layer, with the distances of inputs that were near before it."""
     size, gap, determinant = after
-    everywhere = torch.compiler.is_compiling() or gap.device.type != "cpu"  # neither waits for what data say
+    everywhere = _unread(gap)
     if not everywhere and not near.any():
         return after
     with torch.no_grad():

@@ -49,6 +49,21 @@ def _alike(*values: Tensor | float) -> Sequence[Tensor]:
     return torch.broadcast_tensors(*(_tensor(v, like.dtype, like.device) for v in values))
 
 
+def _unread(a: Tensor) -> bool:
+    """Whether nothing may depend on what a tensor holds: while a compiler traces it, and on a device not waited for."""
+    return torch.compiler.is_compiling() or a.device.type != "cpu"
+
+
+def _rule_of_all(easy: Tensor) -> int | None:
+    """The number of the rule that all entries take, the second where they are not read: it is good for easy ones too.
+
+    None if some are easy and others are not.
+    """
+    if _unread(easy):
+        return 1
+    return 0 if easy.all() else None if easy.any() else 1
+
+
 def _in_parts(function: Callable[..., Tensor], *arguments: Tensor) -> Tensor:
     """The values of a function of entries, some at a time: each takes many nodes."""
     shape = arguments[0].shape

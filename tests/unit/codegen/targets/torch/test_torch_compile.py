@@ -48,13 +48,15 @@ def value_and_gradients(function):
 @pytest.mark.parametrize("backend", ["aot_eager", "eager"])
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_every_function_compiles_in_one_graph_and_has_the_same_numbers(loaded, name, backend):
+    """To the last digit, but for fixed sums: compiled ones take the longer rule for easy entries too."""
     torch._dynamo.reset()
     module = loaded[name]
+    rounding = 1e-15 if hasattr(module, "_fixed_sum") else 0.0
     for function in (getattr(module, name) for name in module.__all__):
         compiled = torch.compile(function, fullgraph=True, backend=backend)
         for found, expected in zip(value_and_gradients(compiled), value_and_gradients(function), strict=True):
             if expected is not None:
-                torch.testing.assert_close(found, expected, rtol=0.0, atol=0.0, equal_nan=True)
+                torch.testing.assert_close(found, expected, rtol=rounding, atol=rounding, equal_nan=True)
 
 
 @pytest.mark.exhaustive
