@@ -113,9 +113,15 @@ def _of_root(e: sp.Expr) -> tuple[tuple[sp.Expr, int], tuple[sp.Expr, int]]:
 
 
 def _without_poles(e: sp.Expr) -> tuple[sp.Expr, int]:
-    """A rational function times the lowest power of D that leaves it finite for parallel inputs, and that power."""
+    """A rational function times the lowest power of D that leaves it finite for parallel inputs, and that power.
+
+    Raises:
+        _Pole: it has one beside roots of other functions of C, with which sympy would take minutes.
+    """
     e, power = sp.cancel(e), 0
     while any(sp.fraction(e)[1].subs(C, sign * _FIRST * _SECOND) == 0 for sign in (1, -1)):
+        if any(root.exp.q == 2 and root.has(C) for root in e.atoms(sp.Pow) if root.exp.is_Rational):
+            raise _Pole
         e, power = sp.cancel(e * _D), power + 1
     return sp.factor(e), power
 
