@@ -46,6 +46,7 @@ class Stage(Enum):
     COMPARISON = "a comparison", 5_000_000, 60
     MODULE = "the whole module", 100_000_000, 600
     CODE = "the code of a quantity", 40_000_000, 240
+    TRIAL = "the trial of a parameter", 4_000_000, 25
 
     def __init__(self, title: str, operations: int, seconds: int) -> None:
         self.title = title

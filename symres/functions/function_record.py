@@ -101,7 +101,12 @@ class FunctionRecord:
     @cached_property
     def is_positive(self) -> bool:
         """Whether it is known to be positive."""
-        return bool(self.kind(_U).is_positive) if self.limits is None else min(self.limits) == 0
+        if self.limits is not None:
+            return min(self.limits) == 0
+        kind = (
+            self.kind(_U) if self.kind.nargs == sp.FiniteSet(1) else self.kind
+        )  # of several arguments the class says it
+        return kind.is_positive is True
 
     @cached_property
     def is_exponential(self) -> bool:

@@ -36,7 +36,8 @@ _SLOPES: dict[type, Callable[..., tuple[sp.Expr, ...]]] = {
     pr.CrossDifference: lambda x, y, u, v: tuple(map(pr.AbsNode, (y, x, v, u))),
 }
 # Primitives that keep the digits of their arguments, those that do for positive ones, and those that are positive.
-_SOUND = (sp.Add, sp.Mul, sp.Pow, sp.Abs, sp.cosh, pr.Atan2, pr.UpperAngle, pr.NonzeroDivisor, pr.Restored, co.ExpSinh)
+_WAVES = (sp.cosh, co.ExpSinh, co.ExpCoshm1)
+_SOUND = (sp.Add, sp.Mul, sp.Pow, sp.Abs, *_WAVES, pr.Atan2, pr.UpperAngle, pr.NonzeroDivisor, pr.Restored)
 _SOUND_ABOVE_0 = (co.ScaledTail, co.Erfcx, co.Softplus, co.Log1p)
 _POSITIVE = (pr.UpperAngle, pr.AbsNode, pr.NonzeroDivisor, pr.Separation, pr.TwoTails)
 

@@ -21,6 +21,7 @@ from ..fits.chebyshev import fit
 from ..planning.guards import FLOOR, Guards
 from ..planning.plan import ACCURATE, FEW_DIGITS, INACCURATE, Component, MeasuredErrors
 from ..planning.target import Target
+from ..price.fixed_sum import FixedSum
 from ..price.pair_average import summed_averages
 from ..stable.angles import angle_form
 from ..stable.correlation_form import in_determinant_form
@@ -228,9 +229,9 @@ def _refused(component: Component, title: str, reason: str) -> LosesDigits:
 
 
 def _as_sums(component: Component, integral: sp.Expr | None) -> Component | None:
-    """A component as fixed sums; None if it is not one of pairs or an average is no such sum."""
+    """A component as fixed sums; None if it is not one of pairs, an average is no such sum, or no sum is left."""
     total = summed_averages(integral) if component.is_pair and integral is not None else None
-    if integral is None or total is None:
+    if integral is None or total is None or not total.has(FixedSum):
         return None
     return replace(component, formula=integral, code=total, form=None, fallback_integral=None)
 

@@ -10,6 +10,7 @@ import numpy as np
 import sympy as sp
 
 from ...core.errors import SymresError
+from ...core.work_budget import Stage, limited
 from ..averages.average_code import averages
 from ..planning.plan import INACCURATE, Component, ParameterRange
 from ..planning.target import ArrayFunction, Target
@@ -40,7 +41,7 @@ def parameter_ranges(component: Component, target: Target) -> tuple[ParameterRan
 
 
 def _is_right(component: Component, function: ArrayFunction, p: sp.Symbol, value: float) -> bool:
-    """Whether code is right to six digits at some kernels; not if it has no number, or no ball tells."""
+    """Whether code is right to six digits at some kernels; not if it has no number, or no ball tells in time."""
     values = {q: PARAMETER if q != p else sp.Rational(value) for q in component.parameters}
     formula, extra = with_numbers(component, values)
     few = 1 if averages(component.formula) else None  # balls of averages take long
@@ -49,8 +50,9 @@ def _is_right(component: Component, function: ArrayFunction, p: sp.Symbol, value
         with np.errstate(all="ignore"):
             computed = float(np.ravel(function(*(np.array([x]) for x in point), *extra))[0])
         try:
-            if math.isnan(computed) or not deviation(formula, point, computed) <= INACCURATE:
-                return False
+            with limited(Stage.TRIAL):
+                if math.isnan(computed) or not deviation(formula, point, computed) <= INACCURATE:
+                    return False
         except SymresError:
             return False
     return True

@@ -115,6 +115,14 @@ def test_its_inverse_gives_the_argument_back(name, record):
         assert argument.overlaps(arb(u.p) / u.q) and argument.rad() < 1e-20
 
 
+@pytest.mark.parametrize("kind", RECORDS)
+def test_a_function_of_any_number_of_arguments_says_its_sign(kind):
+    record, three = RECORDS[kind], sp.Integer(3)
+    assert not (record.is_positive and record.keeps_sign)
+    if record.is_positive and kind.nargs == sp.FiniteSet(1) and record.domain.lo < 3 < record.domain.hi:
+        assert kind(three).evalf(subs={}) > 0 if record.definition is None else record.definition(three).evalf() > 0
+
+
 def test_a_false_rule_is_seen():
     """The tests above fail where a rule is wrong: here with the tanh in the place of the sine's values."""
     with pytest.raises(AssertionError):

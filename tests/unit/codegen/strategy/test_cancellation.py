@@ -132,7 +132,20 @@ def given(target, *arrays):
 @pytest.mark.exhaustive
 def test_what_no_language_but_two_mends_says_so():
     slope = sp.Symbol("slope", real=True)
-    squares = sr.Activation("squares", sp.Piecewise((sr.z**2, sr.z > 0), (slope * sr.z**2, True)), parameters=(slope,))
-    module = sr.export(sr.derive(sr.mlp(squares)).covariance_map, target="c")
-    text = " ".join(module.text.replace("*", " ").split())
-    assert "of the largest value) with slope = 0" in text
+    growing = sr.Activation("growing", sp.exp(slope * sr.z) - 1, parameters=(slope,))
+    mended, plain = (sr.export(sr.derive(sr.mlp(growing)).covariance_map, target=t) for t in ("numpy", "c"))
+    assert "_mended" in mended.text
+    assert any("of the largest value) with slope = 1/12" in warning for warning in plain.warnings)
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_a_wave_that_begins_at_0_keeps_its_digits(target):
+    """The kernel of cos(slope*z) - 1 in terms of exp(a)*(cosh(b) - 1), a function of two arguments."""
+    slope = sp.Symbol("slope", real=True)
+    quantity = sr.derive(sr.mlp(sr.Activation("wave", sp.cos(slope * sr.z) - 1, parameters=(slope,)))).covariance_map
+    function = sr.export(quantity, target=target).load().covariance_map
+    for k, c in ((1e-4, 3e-5), (0.1, 0.05), (2.0, -1.5)):
+        exact = quantity.evalf(17, K1=k, K2=k, C=c, C_W=1, C_b=0, slope=0.75)
+        assert float(np.asarray(function(*(np.array([x]) for x in (k, k, c)), 1.0, 0.0, 0.75))[0]) == pytest.approx(
+            float(exact), rel=1e-12
+        )
