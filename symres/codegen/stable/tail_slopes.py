@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 import sympy as sp
+from sympy.utilities.iterables import sift
 
 from ...core.symbols import K1, K2, C
 from .primitives import determinant
@@ -46,10 +47,11 @@ def tail_slope(formula: sp.Expr, v: sp.Symbol) -> sp.Expr | None:
         for term in sp.Add.make_args(sp.expand_mul(bottom_up(slope, _rooted))):
             for exponent, tails, factor in _parts(term):
                 factors[exponent, tails] = factors.get((exponent, tails), sp.S.Zero) + factor
-        terms = (_finite(factor) * sp.exp(exponent) * tails for (exponent, tails), factor in factors.items())
-        return bottom_up(bottom_up(sp.Add(*terms).subs(_WRITTEN_OUT), squared), crossed)
+        finite = [(exponent, _finite(factor) * tails) for (exponent, tails), factor in factors.items()]
     except _Pole:
         return None
+    terms = (factor.subs(_WRITTEN_OUT) * sp.exp(_in_squares(exponent)) for exponent, factor in finite)
+    return bottom_up(sp.Add(*terms), crossed)
 
 
 def has_tail_slopes(formula: sp.Expr, symbols: Iterable[sp.Symbol]) -> bool:
@@ -96,9 +98,17 @@ def _finite(e: sp.Expr) -> sp.Expr:
 
 
 def _sorted(e: sp.Expr) -> sp.Expr:
-    """A rational function, so that equal ones look alike."""
+    """A rational function, so that equal ones look alike; a pole of the first order has a numerator linear in C."""
     (A, poles), (B, others) = _of_root(e)
-    return A * _ROOT ** (-2 * poles) + B * _ROOT ** (1 - 2 * others)
+    finite, over = sp.div(A, _D, C) if poles == 1 else (sp.S.Zero, A)
+    return finite + over * _ROOT ** (-2 * poles) + B * _ROOT ** (1 - 2 * others)
+
+
+def _in_squares(exponent: sp.Expr) -> sp.Expr:
+    """An exponent written out, with what is over D as a sum of squares, which do not cancel for parallel inputs."""
+    over, finite = sift(sp.Add.make_args(exponent), lambda term: term.has(_ROOT), binary=True)
+    form = squared(sp.exp(sp.Add(*over).subs(_WRITTEN_OUT)))
+    return form.args[0] + sp.Add(*finite).subs(_WRITTEN_OUT) if over else exponent.subs(_WRITTEN_OUT)
 
 
 def _of_root(e: sp.Expr) -> tuple[tuple[sp.Expr, int], tuple[sp.Expr, int]]:

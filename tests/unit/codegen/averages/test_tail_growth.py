@@ -260,6 +260,7 @@ def test_gradients_of_functions_that_jump(names):
 
 
 JUMPS = {  # functions that jump at 1 and -1, and the squares of what they jump by
+    "step(z-1)*exp(-z)": (math.exp(-2), 0),
     "step(z-1)": (1, 0),
     "where(z<1,-1,2)": (9, 0),
     "where(abs(z)<1,0,1)": (1, 1),
