@@ -292,6 +292,18 @@ def test_gradients_where_two_jumps_meet_fit_together(name, target):
 
 
 @pytest.mark.exhaustive
+@pytest.mark.parametrize("target", ["torch", "jax"])
+def test_derivatives_in_a_parameter_that_moves_jumps_have_seven_digits_where_they_meet(target):
+    """For equal inputs it is that of <f**2>: less both densities times the square of what is jumped over."""
+    if target == "jax":
+        pytest.importorskip("jax").config.update("jax_enable_x64", True)
+    function = sr.export(sr.derive("hardshrink").covariance_map, target).load().covariance_map
+    slopes = language(target).slopes(lambda k1, k2, c, t: function(k1, k2, c, 1.0, 0.0, t), 1.0, 1.0, 1.0, 0.5)
+    expected = -2 * 0.5**2 * math.exp(-(0.5**2) / 2) / math.sqrt(2 * math.pi)
+    assert float(slopes[3]) == pytest.approx(expected, rel=3e-7)
+
+
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("names", "target", "said"),
     [
