@@ -229,18 +229,16 @@ FORMULAS = [
 ]
 
 
-def differences(quantity, point, place):
-    """The derivative in one argument: Richardson's step from central differences of 30 digits."""
-    names = ("K1", "K2", "C")
-    with mp.workdps(30):
-        values = {name: mp.mpf(text) for name, text in zip(names, point, strict=True)}
-        centre = values[names[place]]
+def differences(quantity, point, place, step="1e-5"):
+    """The derivative in one argument: Richardson's step from central differences of 40 digits."""
+    with mp.workdps(40):
+        values, h = dict(zip(("K1", "K2", "C"), map(mp.mpf, point), strict=True)), mp.mpf(step)
+        name, centre = [*values.items()][place]
 
         def central(h):
-            ends = (quantity.evalf(25, **{**values, names[place]: centre + s * h}) for s in (1, -1))
-            return (next(ends) - next(ends)) / (2 * h)
+            above, below = (quantity.evalf(35, **{**values, name: centre + s * h}) for s in (1, -1))
+            return (above - below) / (2 * h)
 
-        h = mp.mpf("1e-5")
         return float((4 * central(h) - central(2 * h)) / 3)
 
 
@@ -283,12 +281,9 @@ def test_gradients_where_two_jumps_meet_fit_together(name, target):
         density = math.exp(-0.5 / k) / (2 * math.pi * k * 1e-6)  # of both jumps, at K1*K2 - C**2 = 1e-12*K1*K2
         assert both == pytest.approx(sum(JUMPS[name]) * density, rel=1e-4)
         assert first + second + both == pytest.approx(float(square.evalf(15, K=k)), abs=1e-9 * both)
-        with mp.workdps(40):
-            near, h = k * (1 - mp.mpf(2) ** -29), mp.mpf("1e-15")
-            for place, found in enumerate(language(target).slopes(function, k, k, float(near))):
-                ends = [[k + s * h * (i == place) for i in (0, 1)] + [near + s * h * (place == 2)] for s in (1, -1)]
-                above, below = (quantity.evalf(35, K1=K1, K2=K2, C=C) for K1, K2, C in ends)
-                assert found == pytest.approx(float((above - below) / (2 * h)), rel=1e-9)
+        near = (k, k, k * (1 - 2.0**-29))
+        for place, slope in enumerate(language(target).slopes(function, *near)):
+            assert slope == pytest.approx(differences(quantity, near, place, "1e-15"), rel=1e-9)
 
 
 @pytest.mark.exhaustive
