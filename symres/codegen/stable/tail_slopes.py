@@ -5,7 +5,8 @@ erfc of one variable or Q2 of two, whose arguments, like E_j and R_j, are ration
 roots of K1, K2 and D = K1*K2 - C**2. A derivative is again such a sum. The root of D brings poles, which a library that
 differentiates meets as infinities; where both functions are continuous they cancel, as dF/dC is the average of both
 slopes (Price's theorem). Different T_j are independent, so the poles cancel in the factor of each of them. Where both
-functions jump, one 1/sqrt(D) is left, the density of both jumps.
+functions jump, one 1/sqrt(D) is left, the density of both jumps. Exponents and arguments of tails may have poles too:
+kinks and jumps beside 0 come with exp(-N/(2*D)), N a quadratic form, which is finite or 0 there.
 """
 
 from __future__ import annotations
