@@ -46,7 +46,7 @@ class Stage(Enum):
     COMPARISON = "a comparison", 5_000_000, 60
     MODULE = "the whole module", 100_000_000, 600
     CODE = "the code of a quantity", 40_000_000, 240
-    TRIAL = "the trial of a parameter", 4_000_000, 25
+    TRIAL = "the trial of a parameter", 4_000_000, 25  # those that end took .5 s, exp(-exp(c*(z + 1e6))) 200 s or more
 
     def __init__(self, title: str, operations: int, seconds: int) -> None:
         self.title = title

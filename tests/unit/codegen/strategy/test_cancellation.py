@@ -145,7 +145,9 @@ def test_a_wave_that_begins_at_0_keeps_its_digits(target):
     quantity = sr.derive(sr.mlp(sr.Activation("wave", sp.cos(slope * sr.z) - 1, parameters=(slope,)))).covariance_map
     function = sr.export(quantity, target=target).load().covariance_map
     for k, c in ((1e-4, 3e-5), (0.1, 0.05), (2.0, -1.5)):
-        exact = quantity.evalf(17, K1=k, K2=k, C=c, C_W=1, C_b=0, slope=0.75)
+        with mp.workdps(40):  # by hand, of <cos(u) cos(v)> = exp(-(u**2 + v**2)/2)*cosh(uv) for the variances
+            square, both = (mp.mpf(9) / 16 * mp.mpf(x) for x in (k, c))
+            exact = mp.exp(-square) * mp.cosh(both) - 2 * mp.exp(-square / 2) + 1
         assert float(np.asarray(function(*(np.array([x]) for x in (k, k, c)), 1.0, 0.0, 0.75))[0]) == pytest.approx(
             float(exact), rel=1e-12
         )
