@@ -13,12 +13,12 @@ from tests.oracles.layers import BUILD
 
 LAYERS = ("residual", "two_layer_block", "post_ln", "glu")
 CASES = [
+    *((layer, "tanh") for layer in ("pre_ln", "post_ln", "batch_norm, 2 units")),
     *(
         (layer, "erf")
         for layer in (*LAYERS, "mlp", "pre_ln", "ln_act", "rms_after", "batch_norm", "batch_norm, 2 units")
     ),
     *((layer, "relu") for layer in (*LAYERS, "pre_ln")),
-    *((layer, "tanh") for layer in ("pre_ln", "post_ln", "batch_norm, 2 units")),
 ]
 VALUES = {"C_W": 1.3, "C_b": 0.2, "gamma": 0.6, "xi": 0.7, "K": 2.0}
 POINTS = (  # K1, K2, C, Theta

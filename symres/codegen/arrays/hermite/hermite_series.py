@@ -58,7 +58,7 @@ def _hermite_pairs(
 
     They are what _expanded returns, in the shape of the kernels.
     """
-    K1, K2 = (xp.asarray(K, dtype=C.dtype) if isinstance(K, float) else K for K in (K1, K2))  # of a normaliser: 1.0
+    K1, K2 = (xp.asarray(K, dtype=C.dtype) for K in (K1, K2))  # behind a normaliser they are the number 1
     many = [p for p in parameters if math.prod(p.shape) > 1]
     shapes = [xp.broadcast_shapes(K.shape, *(p.shape for p in many)) for K in (K1, K2)]
 
