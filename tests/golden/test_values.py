@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from symres.codegen import targets
 from tests.golden import kept_values as values
 from tests.golden.value_cases import COUNT, NAMES, NETWORKS
 
@@ -74,8 +73,6 @@ def renewed(name, folder=VALUES, languages=values.LANGUAGES):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", NAMES)
 def test_values_and_stated_errors_are_not_worse(name, request, capsys):
-    if lacking := [language for language in values.LANGUAGES if not targets.find(language).is_runnable]:
-        pytest.skip(f"not installed: what {', '.join(lacking)} needs")
     if request.config.getoption("--renew-golden"):
         with capsys.disabled():
             renewed(name)
@@ -97,8 +94,6 @@ def test_exact_values_are_what_they_were(name):
 
 @pytest.mark.parametrize(("name", "language"), SAMPLE)
 def test_some_values_are_not_worse(name, language):
-    if not targets.find(language).is_runnable:
-        pytest.skip(f"{language} needs {targets.find(language).libraries}")
     kept = content_of(name)
     compared(name, kept, language)
     require_same_values(name, kept["places"][:3])

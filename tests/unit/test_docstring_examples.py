@@ -56,8 +56,6 @@ def room_of(key):
 
 @pytest.mark.parametrize("key", modules())
 def test_the_examples_of_a_module(key, no_new_nodes, tmp_path, monkeypatch):
-    if room_of(key) == "torch":
-        pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
     for name, text, line in docstrings.examples()[key]:
         assert not (report := docstrings.failures(text, f"symres/{key}: {name}", room_of(key), line)), report

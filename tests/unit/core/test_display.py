@@ -12,6 +12,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
+import symres.torch as st
 from symres.core import foreign
 from symres.core.display import Fact, Shown, listed
 from symres.kernels import ZonalKernel
@@ -158,9 +159,6 @@ def test_a_repr_is_a_line():
 
 def test_only_records_of_few_numbers_show_all_their_fields():
     """The raw fields of a report fill screens, a model among them."""
-    pytest.importorskip("torch")
-    import symres.torch as st
-
     for name in (*sr.__all__, *st.__all__):
         getattr(sr, name, None) or getattr(st, name)  # names are imported when they are asked for
     classes = [cls for cls in _subclasses(Shown) if cls.__module__.startswith("symres")]

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import optimize
 
 from symres.core.errors import NoClosedForm
 from symres.numerics.brent import brent
@@ -137,8 +138,6 @@ def test_equal_signs_what_is_no_number_and_too_many_steps_are_refused():
 @pytest.mark.parametrize("steepness", [0.1, 1.0, 40.0, -3.0])
 @pytest.mark.parametrize("place", [1e-3, 0.3, 2.7, 50.0])
 def test_steps_are_those_of_scipy(steepness, place):
-    optimize = pytest.importorskip("scipy.optimize")
-
     def function(x):
         return math.tanh(steepness * (x - place)) + 0.1 * steepness * (x - place) ** 3
 

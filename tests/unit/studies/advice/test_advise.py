@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from scipy import integrate
 
 import symres as sr
@@ -195,7 +196,6 @@ def test_bad_input(arguments, said):
 
 
 def test_the_code_draws_these_variances():
-    torch = pytest.importorskip("torch")
     advice = sr.derive("gelu").advice(depth=10)
     m = torch.nn.Linear(400, 4000)
     for statement in advice.code:

@@ -126,8 +126,6 @@ def test_the_local_maximum_that_is_smaller_is_said():
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("name", ["erf(z)+erf(z/30)", "8*erf(z/30)-erf(z)"])
 def test_generated_searches(name, target):
-    if target == "torch":
-        pytest.importorskip("torch")
     module = sr.export(derived(sr.residual(name, gamma=1, xi=sr.xi)).branch_scale_procedure(), target=target).load()
     for depth, K in ((6, 0.4), (5, 0.01), (10, 0.05)):
         at = depth, K, C_W, C_B

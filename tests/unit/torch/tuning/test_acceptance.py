@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+import transformers
 from torch import nn
 
 import symres.torch as st
@@ -105,7 +106,6 @@ def test_twenty_blocks_keep_kernel_and_gradient_within_a_factor_of_2(name):
 
 
 def test_the_gpt_2_of_transformers():
-    transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
     shape = {"n_layer": 3, "n_head": 2, "n_embd": 32, "vocab_size": 60, "n_positions": 16, "initializer_range": 0.2}
     model = transformers.GPT2Model(transformers.GPT2Config(**shape)).eval()

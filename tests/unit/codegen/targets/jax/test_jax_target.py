@@ -1,5 +1,6 @@
 """JAX: float32 without float64, determinants that are compiled, special functions, averages of smooth functions."""
 
+import jax
 import mpmath as mp
 import numpy as np
 import pytest
@@ -13,8 +14,6 @@ from tests.languages import EDGE, integrated
 from tests.oracles.closed_forms import PAIRS, WILLIAMS, covariance_map, in_50_digits, kernel_map
 from tests.shared import Lazily, derived
 
-jax = pytest.importorskip("jax")
-jnp = jax.numpy
 try:
     from jax import enable_x64
 except ImportError:  # before JAX 0.8
@@ -52,10 +51,10 @@ def test_float32_without_float64_has_its_own_digits(maps, name):
     points[2] = np.minimum(points[2], points[0])
     with enable_x64(False):
         found = jax.jit(maps[name])(*points)
-        assert found.dtype == jnp.float32
+        assert found.dtype == np.float32
         edge = columns(EDGE, np.float32)
         value, slopes = jax.jit(jax.value_and_grad(lambda *k: maps[name](*k).sum(), (0, 1, 2)))(*edge)
-        assert value.dtype == jnp.float32 and all(np.isfinite(a).all() for a in (value, *slopes))
+        assert value.dtype == np.float32 and all(np.isfinite(a).all() for a in (value, *slopes))
     body = covariance_map(PAIRS[name]).body
     numbers = [dict(zip(("K1", "K2", "C"), map(float, point), strict=True)) for point in zip(*points, strict=True)]
     exact = np.array([float(mp.re(in_50_digits(body, **point, **WEIGHTS))) for point in numbers])
@@ -87,10 +86,10 @@ def test_types_and_shapes(maps):
         return found.shape, found.dtype
 
     single = np.ones((2, 1), np.float32)
-    assert of(single, np.ones(3, np.float32), jnp.float32(0.5)) == ((2, 3), jnp.float32)
-    assert of(single, np.ones(3), np.full((4, 1, 1), 0.5)) == ((4, 2, 3), jnp.float64)
-    assert of(np.ones(2, np.int32), np.ones(2, np.int32), np.zeros(2, np.int32)) == ((2,), jnp.float64)
-    assert of(single.astype(np.float16), single, single) == ((2, 1), jnp.float32)
+    assert of(single, np.ones(3, np.float32), np.float32(0.5)) == ((2, 3), np.float32)
+    assert of(single, np.ones(3), np.full((4, 1, 1), 0.5)) == ((4, 2, 3), np.float64)
+    assert of(np.ones(2, np.int32), np.ones(2, np.int32), np.zeros(2, np.int32)) == ((2,), np.float64)
+    assert of(single.astype(np.float16), single, single) == ((2, 1), np.float32)
     constant = sr.export(kernel_map(K / 2), "jax").load().kernel_map
     assert float(jax.grad(constant, 3)(1.0, 2.0, 0.0, 0.5)) == 1.0  # the weight of the skip connection: gamma**2*K
 
@@ -192,6 +191,6 @@ def test_single_precision_without_float64(erf):
     exact = sp.lambdify((K1, K2, C), WILLIAMS, "numpy")(*map(np.float64, arguments))
     with enable_x64(False):
         found = jax.jit(erf)(*arguments)
-        assert found.dtype == jnp.float32
+        assert found.dtype == np.float32
     np.testing.assert_allclose(found, exact, atol=2e-6)
-    assert jax.eval_shape(erf, *arguments).dtype == jnp.float32
+    assert jax.eval_shape(erf, *arguments).dtype == np.float32
