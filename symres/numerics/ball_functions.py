@@ -103,16 +103,19 @@ def sigmoid(u: arb) -> arb:
     """1/(1 + exp(-u)); increasing, so a wide ball is enclosed by its two ends."""
     if u.rad() > _WIDE:
         return sigmoid(u.lower()).union(sigmoid(u.upper()))
-    return 1 / (1 + (-u).exp())
+    return _in_the_smaller_exponential(u, u < 0)
 
 
 def complex_sigmoid(analytic: bool, u: acb) -> acb:
     """The same on a complex ball."""
     u = acb(u)
-    if u.real < 0:  # exp(-u) of a wide ball surrounds -1, exp(u) does not
-        growth = u.exp()
-        return growth / (1 + growth)
-    return 1 / (1 + (-u).exp())
+    return _in_the_smaller_exponential(u, u.real < 0)
+
+
+def _in_the_smaller_exponential(u: Ball, is_negative: bool) -> Ball:
+    """1/(1 + exp(-u)): exp(-u) of a wide ball surrounds -1, and of a large one overflows, where exp(u) does not."""
+    growth = (u if is_negative else -u).exp()
+    return growth / (1 + growth) if is_negative else 1 / (1 + growth)
 
 
 def with_branch_cuts(function: Callable[[acb], acb], on_cut: Callable[[acb], bool]) -> Callable[[bool, acb], acb]:

@@ -19,7 +19,6 @@ from symres.codegen.targets.c.text import public
 from symres.codegen.wording.function_names import signature
 from symres.core.errors import DeclarationError
 from symres.core.symbols import SHARED, K, z
-from symres.report.export import export
 from symres.results.quantity import Quantity, Status
 from tests.languages import language
 
@@ -106,7 +105,7 @@ CASES = [(kind, target) for kind in KINDS for target in ("numpy", "torch")]
 @pytest.mark.parametrize(("kind", "target"), CASES)
 def test_no_name_of_the_code_looks_like_that_of_a_parameter(kind, target):
     """A letter first and an underscore last."""
-    names, arguments = assigned(export(made(kind), target).text)
+    names, arguments = assigned(sr.export(made(kind), target).text)
     mixed = {name for name in names if name[0].isalpha() and name.endswith("_")}
     assert mixed <= arguments and "be_" in arguments
     assert "be" in arguments
@@ -129,7 +128,7 @@ def test_values_and_gradients_are_the_same_whatever_the_parameter_is_called(kind
     expected = None
     for name in ["be", *sorted(NASTY - set(SHARED))]:
         own = called(quantity, parameter_of(quantity), name)
-        function = getattr(export(own, target).load(), own.name)
+        function = getattr(sr.export(own, target).load(), own.name)
         assert float(language(target).value(function, *numbers)) == pytest.approx(exact, rel=1e-12), name
         if target == "torch":
             slopes = list(map(float, language(target).slopes(function, *numbers)))
@@ -141,7 +140,7 @@ def test_values_and_gradients_are_the_same_whatever_the_parameter_is_called(kind
 def test_gradients_in_parameters_that_differ_in_a_letters_case():
     a, b = sp.Symbol("ab", positive=True), sp.Symbol("aB", positive=True)
     quantity = sr.expect2(sr.Activation("f", sp.tanh(a * z), (a,)), sr.Activation("g", sp.atan(b * z), (b,)))
-    found = export(quantity, "torch").load().expect2
+    found = sr.export(quantity, "torch").load().expect2
     numbers = dict(K1=1.3, K2=0.6, C=0.4, ab=0.75, aB=1.5)
     tensors = {name: torch.tensor(v, dtype=torch.float64).requires_grad_() for name, v in numbers.items()}
     found(**tensors).backward()
@@ -155,15 +154,15 @@ def test_gradients_in_parameters_that_differ_in_a_letters_case():
 def test_names_of_temporaries_and_kernels_from_end_to_end(name):
     """Nothing is replaced here: what a user does. A component is measured, and has a value at parallel inputs."""
     mean = sr.expect(decaying(name), mean=sp.Rational(1, 3))
-    assert export(mean).load().expect(1.3, **{name: 0.75}) == pytest.approx(0.554391326767, rel=1e-11)
+    assert sr.export(mean).load().expect(1.3, **{name: 0.75}) == pytest.approx(0.554391326767, rel=1e-11)
     pair = sr.expect2("relu", decaying(name))
     exact = float(pair.evalf(15, K1=1.3, K2=0.6, C=0.4, **{name: 0.75}))
     for target in ("numpy", "torch"):
-        found = float(export(pair, target).load().expect2(1.3, 0.6, 0.4, **{name: 0.75}))
+        found = float(sr.export(pair, target).load().expect2(1.3, 0.6, 0.4, **{name: 0.75}))
         assert found == pytest.approx(exact, rel=1e-12)
     p = sp.Symbol(name, positive=True)
     quantity = sr.expect2(sr.Activation("h", sp.erf(p * z), (p,)), sr.Activation("g", sp.Max(z - p, 0), (p,)))
-    module = export(quantity)
+    module = sr.export(quantity)
     text = " ".join(module.text.split())
     assert "rounding of the operations shown" not in text and f"with {name} = 12" in text
     exact = float(quantity.evalf(15, K1=0.7, K2=0.7, C=0.7, **{name: 0.75}))
@@ -177,7 +176,7 @@ def test_a_mean_that_is_called_like_a_kernel_with_a_number():
     step, smooth = sr.Activation("h", sp.Heaviside(z - p, sp.Rational(1, 2)), (p,)), "tanh"
     slope = sr.derivative(sr.expect2(step, smooth), "K1")
     numbers = dict(K1=1.3, K2=0.6, C=0.4, K1_given=0.75)
-    found = getattr(export(slope).load(), slope.name)(**numbers)
+    found = getattr(sr.export(slope).load(), slope.name)(**numbers)
     assert found == pytest.approx(float(slope.evalf(15, **numbers)), rel=1e-12)
 
 
@@ -195,7 +194,7 @@ def test_a_mean_that_is_called_like_a_kernel_with_a_number():
 )
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_the_signature_has_the_users_name_or_says_what_it_is(name, shown, target):
-    module = export(sr.expect(decaying(name)), target)
+    module = sr.export(sr.expect(decaying(name)), target)
     function = module.load().expect
     exact = float(sr.expect(decaying("be")).evalf(15, K=1.3, be=0.75))
     assert float(function(K=1.3, **{shown: 0.75})) == pytest.approx(exact, rel=1e-13)
@@ -205,7 +204,7 @@ def test_the_signature_has_the_users_name_or_says_what_it_is(name, shown, target
 
 def test_the_slope_in_a_symbol_that_is_no_name_of_python():
     slope = sr.derivative(sr.expect(decaying(r"\alpha")), r"\alpha")
-    (name,) = (module := export(slope)).functions
+    (name,) = (module := sr.export(slope)).functions
     assert name == "dexpect_d_alpha"
     exact = float(slope.evalf(15, **{"K": 1.3, r"\alpha": 0.75}))
     assert getattr(module.load(), name)(K=1.3, alpha=0.75) == pytest.approx(exact, rel=1e-13)
@@ -215,13 +214,13 @@ def test_the_slope_in_a_symbol_that_is_no_name_of_python():
 def test_arguments_that_would_have_one_name_are_refused(one, other):
     p, q = sp.Symbol(one, positive=True), sp.Symbol(other, positive=True)
     with pytest.raises(DeclarationError, match=r"both would be called .*; rename one of them"):
-        export(sr.expect(sr.Activation("h", sp.exp(-p * sp.Abs(z)) + sp.exp(-q * z**2), parameters=(p, q))))
+        sr.export(sr.expect(sr.Activation("h", sp.exp(-p * sp.Abs(z)) + sp.exp(-q * z**2), parameters=(p, q))))
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_what_is_passed_by_place_is_the_same_parameter_everywhere_or_refused(target):
-    module = export(sr.derive(sr.residual(sr.Activation("h", sp.tanh(B * z), parameters=(B,)))), target).load()
+    module = sr.export(sr.derive(sr.residual(sr.Activation("h", sp.tanh(B * z), parameters=(B,)))), target).load()
     whole = {"K": 1.3, "C_W": 1.7, "C_b": 0.3, "gamma": 0.5, "be": 0.75}
     for name in ("kernel_map", "chi_parallel", "chi_perp", "h"):
         function = getattr(module, name)
@@ -243,7 +242,7 @@ def test_what_is_passed_by_place_is_the_same_parameter_everywhere_or_refused(tar
 @pytest.mark.parametrize("formula", ["relu", "gelu", "tanh(z)+sign(z)", "z"])
 def test_no_place_has_two_parameters(formula, layer, target):
     """The gelu layers ignore C_b in some functions, and gamma in others, before and behind what they need."""
-    module = export(sr.derive(getattr(sr, layer)(formula)), target)
+    module = sr.export(sr.derive(getattr(sr, layer)(formula)), target)
     loaded, at = module.load(), {"K": 1.3, "K1": 1.3, "K2": 0.8, "C": 0.4}
     meanings = {}
     for name in module.functions:
@@ -265,9 +264,9 @@ def test_an_ignored_parameter_has_no_place_behind_another_one():
 
 
 def test_a_parameter_that_is_ignored_has_a_place_where_no_function_needs_another_one():
-    module = export(sr.derive(sr.mlp("gelu"))).load()
+    module = sr.export(sr.derive(sr.mlp("gelu"))).load()
     assert module.chi_perp(1.3, 1.7, 0.3) == module.chi_perp(1.3, C_W=1.7, C_b=0.3)
-    module = export(sr.derive(sr.residual("gelu"))).load()
+    module = sr.export(sr.derive(sr.residual("gelu"))).load()
     assert module.chi_perp(1.3, 1.7, 0.5) == module.chi_perp(1.3, C_W=1.7, gamma=0.5)
     with pytest.raises(TypeError):
         module.h(1.3, 1.7, 0.5)
@@ -284,8 +283,8 @@ def test_a_word_of_a_language_is_a_name_like_any_other(name):
     exact = float(sr.expect(decaying("be")).evalf(15, K=1.3, be=0.75))
     assert float(quantity.evalf(15, K=1.3, **{name: 0.75})) == pytest.approx(exact, rel=1e-14)
     for target in ("numpy", "c"):
-        assert export(quantity, target).load().expect(1.3, 0.75) == pytest.approx(exact, rel=1e-13)
-    text = export(quantity, "latex").text
+        assert sr.export(quantity, target).load().expect(1.3, 0.75) == pytest.approx(exact, rel=1e-13)
+    text = sr.export(quantity, "latex").text
     body = text[text.index(r"\begin{document}") :]
     assert r"\input" not in body and "a%b" not in body and body.isascii()
 
@@ -303,7 +302,7 @@ def test_parameters_may_be_called_like_the_arguments_of_functions():
 
 def test_no_macro_of_a_header_is_the_name_of_a_parameter():
     """What the compiler itself says that it defines."""
-    module = export(sr.expect2("erf", "relu"), "c").text
+    module = sr.export(sr.expect2("erf", "relu"), "c").text
     command = [compiler(), "-dM", "-E", "-x", "c", "-"]
     listed = subprocess.run(command, input=module, capture_output=True, text=True, check=True).stdout
     macros = re.findall(r"^#define ([A-Za-z]\w*) ", listed, re.MULTILINE)
@@ -316,5 +315,5 @@ def test_no_macro_of_a_header_is_the_name_of_a_parameter():
 def test_long_names_are_named_where_they_are_used(kind):
     quantity = called(KINDS[kind](), B, "a" * 100)
     point = {str(s): POINT.get(str(s), 0.75) for s in quantity.symbols}
-    found = float(getattr(export(quantity).load(), quantity.name)(**point))
+    found = float(getattr(sr.export(quantity).load(), quantity.name)(**point))
     assert found == pytest.approx(float(quantity.evalf(15, **point)), rel=1e-12)

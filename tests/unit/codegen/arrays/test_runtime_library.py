@@ -34,7 +34,6 @@ from symres.core.errors import SymresError
 from symres.core.symbols import K1, K2, C
 from symres.functions.records.gaussian_signs import Q2, S2, S4, SPECIAL, T4
 from symres.numerics.plackett import four_signs, two_signs, two_tails
-from symres.report.export import export
 from symres.results.quantity import Quantity, Status
 from tests.shared import runtime
 
@@ -270,7 +269,7 @@ FORMS = {
 @pytest.mark.parametrize("function", SPECIAL, ids=lambda f: f.__name__)
 def test_modules_with_special_functions(function):
     closed = quantity(FORMS[function])
-    f, g, h = (export(closed, target).load().kernel for target in ("numpy", "torch", "jax"))
+    f, g, h = (sr.export(closed, target).load().kernel for target in ("numpy", "torch", "jax"))
     k1, k2, c = np.array([0.7, 1e-3, 30.0]), np.array([1.2, 2e-3, 20.0]), np.array([0.6, -1e-3, 24.0])
     exact = [float(closed.evalf(17, K1=a, K2=b, C=v)) for a, b, v in zip(k1, k2, c, strict=True)]
     np.testing.assert_allclose(f(k1, k2, c), exact, rtol=1e-14)
@@ -288,6 +287,6 @@ def test_modules_with_special_functions(function):
 def test_gelu_squared_has_a_module():
     closed = sr.expect2("gelu(z)^2", "gelu(z)^2")
     assert closed.body.has(S4)
-    f = export(closed).load().expect2
+    f = sr.export(closed).load().expect2
     for k1, k2, c in ((1e-8, 1e-8, 9e-9), (0.7, 1.3, -0.8), (1e4, 9e3, 9.4e3)):
         assert f(k1, k2, c) == pytest.approx(float(closed.evalf(16, K1=k1, K2=k2, C=c)), rel=1e-13)

@@ -16,7 +16,6 @@ from symres.codegen import targets
 from symres.codegen.averages import average_code
 from symres.codegen.emission.emitter import variable
 from symres.core.symbols import z
-from symres.report.export import export
 from tests.languages import unmeasured
 from tests.oracles.average import average_of_pair
 from tests.shared import runtime
@@ -153,7 +152,7 @@ def test_gradients_are_refined_too(name):
     quantity = sr.expect(REFINED[name].functions[0](z) ** 2)
     at = [0.7, REFINED[name].points[0][3]]
     tensors = [torch.tensor([v], dtype=torch.float64, requires_grad=True) for v in at]
-    export(quantity, target="torch").load().expect(*tensors).backward()
+    sr.export(quantity, target="torch").load().expect(*tensors).backward()
     for i, tensor in enumerate(tensors):
         steps = np.zeros((2, 4))
         steps[i] = 1e-3 * at[i] * np.array([2, 1, -1, -2])
@@ -183,5 +182,5 @@ def test_what_would_take_too_many_nodes_is_not_a_number(name, target, at):
 def test_modules_say_where_they_give_up():
     said = "nan where the function varies too fast"
     mean = sr.expect(REFINED["sin of tanh"].functions[0], mean=sp.Rational(1, 2))
-    assert said in " ".join(export(mean).text.split())
-    assert said not in " ".join(export(sr.expect2("tanh", "tanh")).text.split())
+    assert said in " ".join(sr.export(mean).text.split())
+    assert said not in " ".join(sr.export(sr.expect2("tanh", "tanh")).text.split())

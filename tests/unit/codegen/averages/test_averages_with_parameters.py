@@ -11,7 +11,6 @@ from symres.codegen.planning.plan import Component
 from symres.codegen.strategy import choose
 from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.core.symbols import K1, K2, C, z
-from symres.report.export import export
 from tests.languages import language
 
 A, B = sp.Symbol("a", positive=True), sp.Symbol("b", real=True)
@@ -37,7 +36,7 @@ def test_two_inputs_at_parameters_far_from_the_measured_one(f, k1, k2, rho, a):
     c = rho * math.sqrt(k1 * k2)
     exact = float(quantity.evalf(15, K1=k1, K2=k2, C=c, a=a))
     size = math.sqrt(square(K=k1, a=a) * square(K=k2, a=a))
-    assert abs(export(quantity).load().expect2(k1, k2, c, a) - exact) < 1e-14 * size
+    assert abs(sr.export(quantity).load().expect2(k1, k2, c, a) - exact) < 1e-14 * size
 
 
 @pytest.mark.exhaustive
@@ -47,14 +46,14 @@ def test_entries_with_parameters_of_their_own():
     a = np.array([1e-2, 1.0, 30.0, 1e3])
     c = np.array([0.1, 0.999, 1.0, -0.999])
     for target in ("numpy", "torch"):
-        found = language(target).value(export(quantity, target=target).load().expect2, np.ones(4), np.ones(4), c, a)
+        found = language(target).value(sr.export(quantity, target=target).load().expect2, np.ones(4), np.ones(4), c, a)
         exact = [float(quantity.evalf(15, K1=1, K2=1, C=x, a=y)) for x, y in zip(c, a, strict=True)]
         np.testing.assert_allclose(np.asarray(found), exact, rtol=1e-13)
 
 
 @pytest.mark.exhaustive
 def test_what_was_measured_with_other_parameters_is_said():
-    text = " ".join(export(sr.expect2(ISRU, ISRU)).text.split("def _expect2")[0].split())
+    text = " ".join(sr.export(sr.expect2(ISRU, ISRU)).text.split("def _expect2")[0].split())
     assert "for parameters of 3/4; at most" in text
     assert "with a = 12; at most" in text and "with a = 1/12." in text
 
@@ -65,7 +64,7 @@ def test_a_closed_form_that_cancels_is_integrated():
     f = sr.Activation("shifted", (z**2 - 1) * sp.exp(-((z - m) ** 2) / 2), (m,))
     quantity = sr.expect2(f, f)
     assert quantity.status is sr.Status.EXACT
-    module = export(quantity)
+    module = sr.export(quantity)
     assert not module.warnings
     c = 1e4 * (1 - 1e-12)
     exact = float(quantity.evalf(15, K1=10**4, K2=10**4, C=c, m=-1 / 3))
@@ -76,7 +75,7 @@ def test_a_closed_form_that_cancels_is_integrated():
 def test_an_algebraic_tail_far_beyond_themeasured_kernels():
     """Logarithms at large K keep a fit from reaching infinity; a parameter multiplies the kernel by its square."""
     quantity = sr.expect("softsign(z)^2")
-    module = export(quantity).load()
+    module = sr.export(quantity).load()
     for kernel in (1e6, 3e8, 1e11):
         assert module.expect(kernel) == pytest.approx(float(quantity.evalf(17, K=kernel)), rel=3e-15)
 
@@ -89,7 +88,7 @@ def test_a_scale_with_intermediate_results_has_a_function_of_its_own():
     quantity = sr.expect2(f, f)
     exact = float(quantity.evalf(15, K1=1, K2=1, C="1/2", a=3, b=2))
     for target in ("numpy", "torch"):
-        found = float(export(quantity, target=target).load().expect2(1.0, 1.0, 0.5, 3.0, 2.0))
+        found = float(sr.export(quantity, target=target).load().expect2(1.0, 1.0, 0.5, 3.0, 2.0))
         assert found == pytest.approx(exact, rel=1e-14)
 
 
@@ -100,7 +99,7 @@ def test_a_scale_with_intermediate_results_has_a_function_of_its_own():
 def test_means_at_kernel_zero(formula, target):
     """A limit that depends on a parameter is no constant of the module."""
     m = sp.Symbol("m", real=True)
-    function = export(sr.expect(formula, mean=m), target=target).load().expect
+    function = sr.export(sr.expect(formula, mean=m), target=target).load().expect
     phi_ = sp.lambdify(z, sr.activation(formula).expr, "mpmath")
     for mean in (1 / 3, 2.0, -1.0):
         assert float(function(0.0, mean)) == pytest.approx(float(phi_(mean)), abs=1e-15, rel=1e-15)
@@ -118,7 +117,7 @@ def test_closed_forms_with_parameters_keep_their_digits_near_correlation_one(oth
     g = sr.Activation("g", sp.sympify(other, {"b": b, "z": z}), (b,))
     quantity = sr.expect2(f, g)
     assert quantity.status is sr.Status.EXACT
-    average, slope = export(quantity).load().expect2, quantity.expr.diff(C)
+    average, slope = sr.export(quantity).load().expect2, quantity.expr.diff(C)
     for k1, k2, p, q in ((1e4, 1e4, 1e4, 1e4), (1e4, 1.0, 0.01, 300.0), (1e-8, 1e-8, 1e4, 1e-3)):
         c = (1 - gap) * math.sqrt(k1) * math.sqrt(k2)
         point = {s: sp.Rational(v) for s, v in zip((K1, K2, C, A, b), (k1, k2, c, p, q), strict=True)}
@@ -132,7 +131,7 @@ def test_closed_forms_with_parameters_keep_their_digits_near_correlation_one(oth
 def test_a_pair_that_is_faint_around_zero_without_parameters():
     gate = "1/(1 + exp(-12*(z - 12)))"
     square, pair = sr.expect(f"({gate})^2"), sr.expect2(gate, gate)
-    average = export(pair, "numpy").load().expect2
+    average = sr.export(pair, "numpy").load().expect2
     for kernel, c in ((1, 0.5), (0.7, 0.7), (30, -9)):
         exact = pair.evalf(15, K1=kernel, K2=kernel, C=c)
         assert abs(average(kernel, kernel, c) - exact) < 1e-13 * square.evalf(15, K=kernel)

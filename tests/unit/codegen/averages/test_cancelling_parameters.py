@@ -15,7 +15,6 @@ from symres.codegen.planning.plan import Component
 from symres.codegen.strategy import choose
 from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.core.symbols import K1, K2, C, K, x1, z
-from symres.report.export import export
 from tests.oracles.average import average_of
 
 A, B = sp.Symbol("a", positive=True), sp.Symbol("b", real=True)
@@ -39,7 +38,7 @@ def words(module):
 @pytest.mark.exhaustive
 def test_what_is_odd_cancels_exactly():
     """The gate is z plus something tiny, less than any float beside z; <z> = 0."""
-    module = export(sr.expect(GATE))
+    module = sr.export(sr.expect(GATE))
     exact = average(lambda x: x / (1 + mp.exp(-12 * (x + 12))), 0.01)
     assert 7e-64 < exact < 8e-64
     assert abs(module.load().expect(0.01, 12.0, -12.0) - float(exact)) < 1e-60
@@ -59,7 +58,7 @@ def test_averages_of_odd_functions_are_zero(formula):
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_a_mean_that_is_small_beside_the_deviation(target):
     """To 4e-18 of the root of <tanh(z)**2>, which is 1: a twentieth of a rounding."""
-    module = export(sr.expect("tanh(z)", mean=B), target).load()
+    module = sr.export(sr.expect("tanh(z)", mean=B), target).load()
     for kernel, mean in ((8000.0, 1e-6), (1.0, -1e-5)):
         exact = average(mp.tanh, kernel, mean)
         assert deviation(module.expect(kernel, mean), exact) < 4e-10
@@ -79,9 +78,9 @@ def test_the_derivative_in_the_mean_where_the_function_is_flat(kernel, mean):
     """1 - tanh(20)**2 is 0 in floats."""
     quantity = sr.expect("tanh(z)", mean=B)
     exact = average(sech_square, kernel, mean)
-    assert deviation(export(sr.derivative(quantity, "b")).load().dexpect_db(kernel, mean), exact) < 5e-15
+    assert deviation(sr.export(sr.derivative(quantity, "b")).load().dexpect_db(kernel, mean), exact) < 5e-15
     place = torch.tensor(mean, dtype=torch.float64, requires_grad=True)
-    export(quantity, "torch").load().expect(kernel, place).backward()
+    sr.export(quantity, "torch").load().expect(kernel, place).backward()
     assert deviation(place.grad, exact) < 5e-15
 
 
@@ -90,7 +89,7 @@ def test_the_derivative_in_a_parameter_of_the_activation_where_the_function_is_f
     """The parameter is in sight in the formula only, whose derivative is a sum of averages that cancel."""
     moved = sr.Activation("moved", sp.tanh(z + B), (B,))
     place = torch.tensor(20.0, dtype=torch.float64, requires_grad=True)
-    export(sr.expect(moved), "torch").load().expect(1.0, place).backward()
+    sr.export(sr.expect(moved), "torch").load().expect(1.0, place).backward()
     assert deviation(place.grad, average(sech_square, 1.0, 20.0)) < 5e-15
 
 
@@ -132,7 +131,7 @@ def test_how_much_is_lost_beside_the_largest_value_is_said():
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_a_limit_at_zero_that_depends_on_a_parameter_is_approached(name, target):
     """The slope in K is half the jump of the slope times a density: 0 at K = 0, infinite there for b = 0."""
-    module = export(sr.derivative(sr.expect(name, mean=B), "K"), target)
+    module = sr.export(sr.derivative(sr.expect(name, mean=B), "K"), target)
     slope = getattr(module.load(), module.functions[0])
     with mp.workdps(30):
         for k, b in ((0.005, 0.75), (0.02, -1.5), (1e-8, 1e-4), (3.0, 12.0), (2.0, 0.0)):
@@ -146,7 +145,7 @@ def test_a_limit_at_zero_that_depends_on_a_parameter_is_approached(name, target)
 @pytest.mark.exhaustive
 def test_a_mean_far_on_the_side_where_the_function_is_faint_keeps_digits():
     """<gelu(z + b)> for b = -12 is 1e-33: erf(b/sqrt(2 + 2K)) is -1 in floats."""
-    average = export(sr.expect("gelu", mean=B)).load().expect
+    average = sr.export(sr.expect("gelu", mean=B)).load().expect
     with mp.workdps(60):
         for k, b in ((1e-6, -12.0), (0.3, -12.0), (2.0, -9.0), (30.0, -40.0)):
             k_, s = mp.mpf(k), 1 + mp.mpf(k)
@@ -159,7 +158,7 @@ def test_a_mean_far_on_the_side_where_the_function_is_faint_keeps_digits():
 def test_closed_forms_at_a_parameter_that_they_could_divide_by(other):
     """Powers of the covariance are none of the sine of an angle, which is 0 for all covariances at b = 0."""
     f = sr.Activation("f", z * sp.erf(B * z), (B,))
-    module = export(sr.expect2(f, f if other == "itself" else other))
+    module = sr.export(sr.expect2(f, f if other == "itself" else other))
     assert "no value" not in words(module).partition("---- helpers ----")[0]
     b = np.array([0.0, -0.0, 1e-200, -1e-200])
     for k1, k2, c in ((0.7, 0.7, 0.3), (1.0, 1.0, 1.0), (1.0, 4.0, -2.0), (0.0, 1.0, 0.0), (0.0, 0.0, 0.0)):
@@ -188,7 +187,7 @@ VANISHING = [(0.0, 0.7, 0.0), (1e-30, 1e-30, 1e-31), (1e-44, 1e-44, 0.0), (1e-25
 
 def test_what_is_computed_in_double_precision_has_the_type_of_the_arguments():
     slope = sr.derivative(sr.expect2("step(z-1)", "relu"), "C")  # a product, with error functions of quotients
-    f = getattr(export(slope, "torch").load(), slope.name)
+    f = getattr(sr.export(slope, "torch").load(), slope.name)
     assert f(*torch.tensor([[0.7, 1.0], [0.7, 1.0], [0.3, 0.1]])).dtype == torch.float32
 
 
@@ -204,7 +203,7 @@ def called(function, point, dtype):
 def test_single_precision_has_values_where_kernels_vanish(names):
     """Its smallest number is above what keeps denominators from 0; both have none where the first kernel is 0."""
     slope = sr.derivative(sr.expect2(*names), "K2" if names[0] == "sign" else "K1")
-    function = getattr(export(slope, "torch").load(), slope.name)
+    function = getattr(sr.export(slope, "torch").load(), slope.name)
     for point in VANISHING[1:]:
         single, double = (called(function, point, dtype)[0].detach() for dtype in (torch.float32, torch.float64))
         assert float(single) == pytest.approx(float(double), rel=1e-5, abs=1e-44)
@@ -213,7 +212,7 @@ def test_single_precision_has_values_where_kernels_vanish(names):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("names", [("sign(z-1)", "sign(z-1)"), ("step(z-1)", "step(z-1)")])
 def test_single_precision_has_gradients_where_kernels_vanish(names):
-    function = export(sr.expect2(*names), "torch").load().expect2
+    function = sr.export(sr.expect2(*names), "torch").load().expect2
     for point in VANISHING[:3]:
         _, single = called(function, point, torch.float32)
         for one, place in zip(single, point, strict=True):
@@ -232,7 +231,7 @@ def test_single_precision_has_gradients_where_kernels_vanish(names):
 def test_the_series_in_the_correlation_ends_where_it_has_all_digits(name, kernel, last):
     """Around the largest correlations at which so many of its terms are enough."""
     pair = sr.expect2(name, name)
-    function = export(pair).load().expect2
+    function = sr.export(pair).load().expect2
     for rho in np.linspace(last - 0.02, last + 0.02, 9):
         exact = float(pair.evalf(17, K1=kernel, K2=kernel, C=float(rho) * kernel))
         assert function(kernel, kernel, rho * kernel) == pytest.approx(exact, rel=3e-15)

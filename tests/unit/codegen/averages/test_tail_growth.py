@@ -18,7 +18,6 @@ import symres as sr
 from symres.codegen.stable.rewrites import stabilise
 from symres.core.symbols import K, z
 from symres.functions.companions import ScaledTail
-from symres.report.export import export
 from tests.languages import ALL, language
 
 A, B = sp.Symbol("a", real=True), sp.Symbol("b", real=True)
@@ -28,7 +27,7 @@ STEEP = sp.Symbol("c", positive=True)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_where_growth_ends_is_said(target):
     f = sr.Activation("f", sp.exp(A * z) * sp.tanh(z), (A,))
-    module = export(sr.expect(f(z) ** 2), target=target)
+    module = sr.export(sr.expect(f(z) ** 2), target=target)
     text = " ".join(module.text.split())
     assert "finite from K = 0 to 120, nan beyond with parameters of 3/4." in text
     assert "with a = 12; at most" in text and "for kernels up to 0.38 with a = -12" in text
@@ -47,7 +46,7 @@ def test_a_tail_is_finite_for_either_sign_of_a_parameter(target):
     first, second = sr.expect(f), sr.expect(f(z) ** 2)
     slope = sr.derivative(second, "K")
     for quantity, tolerance in ((first, 1e-15), (second, 1e-15), (slope, 1e-11)):
-        module = export(quantity, target=target)
+        module = sr.export(quantity, target=target)
         assert not module.warnings
         function = getattr(module.load(), quantity.name)
         for k, a in ((8060, 0.75), (100, 12), (1, -12), (50, -1), (9, -1), (1, 0.75), (2, 0)):
@@ -60,7 +59,7 @@ def test_a_tail_is_finite_for_either_sign_of_a_parameter(target):
 def test_gradients_of_a_tail_of_unknown_sign():
     f = sr.Activation("f", sp.exp(-A * sp.Abs(z)), (A,))
     quantity = sr.expect(f)
-    function = export(quantity, target="torch").load().expect
+    function = sr.export(quantity, target="torch").load().expect
     for k, a in ((100.0, 12.0), (3.0, -1.0), (2.0, 0.5)):
         at = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (k, a)]
         function(*at).backward()
@@ -80,7 +79,7 @@ def test_the_exponent_of_a_tail_is_a_difference_of_symbols():
 def test_a_function_that_is_constant_with_some_parameters_has_no_place(target):
     f = sr.Activation("f", sp.erf(A * z + B), (A, B))
     quantity = sr.expect2(f, "step(z-1)")
-    function = export(quantity, target=target).load().expect2
+    function = sr.export(quantity, target=target).load().expect2
     tail = float(mp.ncdf(-1))
     for a, b in ((0.0, 0.3), (0.0, 0.0), (12.0, -0.3)):
         at = (1.0, 1.0, 0.5, a, b)
@@ -96,7 +95,7 @@ def test_a_double_exponential_has_its_gradients_at_every_kernel(kernel):
     f = sr.Activation("f", sp.exp(-sp.exp(STEEP * (z - B))), (STEEP, B))
     at = {"K": kernel, "c": 0.75, "b": 0.5}
     tensors = {name: torch.tensor(v, dtype=torch.float64).requires_grad_() for name, v in at.items()}
-    export(sr.expect(f), "torch").load().expect(**tensors).backward()
+    sr.export(sr.expect(f), "torch").load().expect(**tensors).backward()
 
     def value(k, c, b):
         width = mp.sqrt(k)

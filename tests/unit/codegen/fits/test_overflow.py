@@ -17,7 +17,6 @@ from symres.codegen.strategy.measured_error import measured_quadrature
 from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.core.errors import NoClosedForm, SymresError
 from symres.core.symbols import K1, K2, C, K
-from symres.report.export import export
 from symres.results.quantity import Quantity, Status
 
 
@@ -67,7 +66,7 @@ def growing():
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_exponential_growth_is_divided_out(growing, target):
-    module = export(growing, target)
+    module = sr.export(growing, target)
     assert module.warnings == ("expect: nan beyond kernels of 1300: values exceed the range of floats",)
     text = " ".join(module.text.split())
     assert "Valid when: kernels in 1e-8..1300 (measured); finite from K = 0 to 1300, nan beyond." in text
@@ -81,7 +80,7 @@ def test_exponential_growth_is_divided_out(growing, target):
 @pytest.mark.exhaustive
 def test_a_published_activation_with_a_saturating_inside_has_all_functions():
     """tanh(exp(z)) is 1 to all digits over most of a wide law, and no wider panel is analytic."""
-    module = export(sr.derive(sr.mlp("z*tanh(exp(z))")))
+    module = sr.export(sr.derive(sr.mlp("z*tanh(exp(z))")))
     assert (module.missing, module.warnings) == ((), ())
     loaded = module.load()
     assert {"kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h"} <= set(loaded.__all__)
@@ -91,7 +90,7 @@ def test_a_published_activation_with_a_saturating_inside_has_all_functions():
 
 @pytest.mark.exhaustive
 def test_waves_stop_where_their_numbers_do():
-    module = export(sr.derive(sr.mlp("sin(z^2)")).kernel_map)
+    module = sr.export(sr.derive(sr.mlp("sin(z^2)")).kernel_map)
     assert module.warnings == ("kernel_map: nan beyond kernels of 300: "
                                "the function varies too fast within the width of the Gaussian",)  # fmt: skip
     f = module.load().kernel_map
@@ -135,25 +134,25 @@ def test_an_average_out_of_reach_names_what_was_asked_for(monkeypatch):
     monkeypatch.setattr(choose, "fit", failing)
     chi = Quantity("chi", (K,), sr.expect("tanh(cos(z))").body, sr.expect("tanh(cos(z))").body, Status.NUMERIC)
     with pytest.raises(NoClosedForm) as one:
-        export(chi)
+        sr.export(chi)
     assert str(one.value) == "numpy code for chi: it varies too fast; export to LaTeX"
     other = Quantity("map", (K,), sr.expect("tanh(sin(z)^2)").body, sr.expect("tanh(sin(z)^2)").body, Status.NUMERIC)
     with pytest.raises(NoClosedForm) as two:
-        export({"chi": chi, "map": other}, title="Kernels.")
+        sr.export({"chi": chi, "map": other}, title="Kernels.")
     assert str(two.value) == "numpy code for chi and map: it varies too fast; export to LaTeX"
     unknown = Quantity("h", (K,), sp.nan, sp.nan, Status.UNKNOWN, reason="nothing applies")
     with pytest.raises(NoClosedForm) as three:
-        export({"chi": chi, "map": other, "h": unknown})
+        sr.export({"chi": chi, "map": other, "h": unknown})
     assert "chi and map: it varies too fast; h: it is unknown (nothing applies)" in str(three.value)
 
 
 @pytest.mark.parametrize("formula", ["sign(z)", "sign(z)+z"])
 def test_a_jump_at_zero_says_that_the_corner_is_not_the_limit_along_the_diagonal(formula):
-    module = export(sr.derive(sr.mlp(formula)).covariance_map)
+    module = sr.export(sr.derive(sr.mlp(formula)).covariance_map)
     text = " ".join(module.text.split())
     assert ("At K1 = K2 = C = 0, where the inputs count as uncorrelated, _average_1 is 0; its limit along the "
             "diagonal is 1.") in text  # fmt: skip
     f = module.load().covariance_map
     assert f(0.0, 0.0, 0.0, 1.7, 0.2) == 0.2
     assert f(1e-250, 1e-250, 1e-250, 1.7, 0.2) == pytest.approx(1.9, rel=1e-14)
-    assert "along the diagonal is" not in export(sr.derive(sr.mlp("relu")).covariance_map).text
+    assert "along the diagonal is" not in sr.export(sr.derive(sr.mlp("relu")).covariance_map).text

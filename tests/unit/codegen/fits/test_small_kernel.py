@@ -11,7 +11,6 @@ import torch
 import symres as sr
 from symres.codegen.module import Module
 from symres.core.symbols import K, z
-from symres.report.export import export
 from symres.results.quantity import Quantity, Status
 from tests.command_line import run
 from tests.oracles.average import average_of
@@ -53,7 +52,7 @@ def maps():
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", DEAD)
 def test_the_kernel_of_a_dead_zone_has_its_digits_however_small(maps, name):
-    module = export(maps[name])
+    module = sr.export(maps[name])
     found = module.load().kernel_map(np.array(PLACES), 1.0, 0.0)
     exact = [float(average(name, k)) for k in PLACES]
     assert exact[0] < 1e-200
@@ -64,7 +63,7 @@ def test_the_kernel_of_a_dead_zone_has_its_digits_however_small(maps, name):
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("name", DEAD)
 def test_no_kernel_is_negative_and_iterations_have_no_nan(maps, name, target):
-    f = export(maps[name], target).load().kernel_map
+    f = sr.export(maps[name], target).load().kernel_map
     array = np.array if target == "numpy" else torch.tensor
     k = array([0.0, 1e-300, 1e-30, 1e-8, *np.geomspace(1e-5, 1e8, 400)])
     with np.errstate(all="raise", under="ignore"):
@@ -78,14 +77,14 @@ def test_no_kernel_is_negative_and_iterations_have_no_nan(maps, name, target):
 def test_the_susceptibilities_of_a_dead_zone_exist_at_tiny_kernels():
     theory = sr.derive(sr.mlp(sr.activation(DEAD["softshrink"])))
     for target, array in (("numpy", np.array), ("torch", torch.tensor)):
-        module = export(theory, target).load()
+        module = sr.export(theory, target).load()
         for name in ("chi_parallel", "chi_perp", "h"):
             found = getattr(module, name)(array([0.0, 1e-300, 1e-120, 1e-30, 1e-5]), 1.0)
             assert (found == 0.0).all()
 
 
 def test_gradients_of_a_dead_zone_are_the_slope(maps):
-    f = export(maps["softshrink"], "torch").load().kernel_map
+    f = sr.export(maps["softshrink"], "torch").load().kernel_map
     k = torch.tensor([0.0, 1e-300, 1e-4, 0.01, 0.3, 50.0], dtype=torch.float64, requires_grad=True)
     f(k, 1.0, 0.0).sum().backward()
     exact = [0.0, 0.0, 0.0, *(float(mp.erfc(1 / mp.sqrt(2 * mp.mpf(x)))) for x in (0.01, 0.3, 50.0))]
@@ -94,7 +93,7 @@ def test_gradients_of_a_dead_zone_are_the_slope(maps):
 
 @pytest.mark.exhaustive
 def test_a_high_power_has_its_digits_at_both_ends():
-    module = export(sr.derive(sr.mlp(sr.activation("tanh(z)^9"))).kernel_map)
+    module = sr.export(sr.derive(sr.mlp(sr.activation("tanh(z)^9"))).kernel_map)
     f = module.load().kernel_map
     assert not module.warnings
     for k in (1e-8, 1e-3, 0.2, 5.0, 1e3):
@@ -125,7 +124,7 @@ def _first(b, k):
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("formula", CANCELLING)
 def test_kernels_whose_error_functions_cancel_have_their_digits(formula):
-    module = export(sr.derive(sr.mlp(sr.activation(formula))).kernel_map)
+    module = sr.export(sr.derive(sr.mlp(sr.activation(formula))).kernel_map)
     assert not module.warnings
     f = module.load().kernel_map
     for k in (1e-3, 0.01, 0.07, 0.3, 1.0, 30.0):
@@ -145,7 +144,7 @@ def slowly():
 @pytest.mark.exhaustive
 def test_values_without_digits_are_announced_in_the_module_and_stay_positive():
     for target in ("numpy", "torch"):
-        module = export(slowly(), target)
+        module = sr.export(slowly(), target)
         (warning,) = module.warnings
         assert warning.startswith("kernel_map: _average_1 is inaccurate: fewer than 6 digits for K in 1.5e-08..")
         assert "of the largest value" in warning

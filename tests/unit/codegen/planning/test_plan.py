@@ -6,7 +6,6 @@ import sympy as sp
 
 import symres as sr
 from symres.core.symbols import C_W, C_b, K, gamma
-from symres.report.export import export
 from symres.results.quantity import NamedStep, Quantity, Status
 from tests.oracles.closed_forms import KERNELS, in_50_digits, kernel_map
 
@@ -25,19 +24,19 @@ def test_straight_line_steps_are_computed_in_order():
     quantity = Quantity(
         "kernel_map", (K, C_W, C_b, gamma), body, body, Status.EXACT, steps=(NamedStep(S1, inner, inner),)
     )
-    found = export(quantity).load().kernel_map(0.7, 1.9, 0.2, 0.5)
+    found = sr.export(quantity).load().kernel_map(0.7, 1.9, 0.2, 0.5)
     exact = in_50_digits(body.subs(S1, inner), K=0.7, C_W=1.9, C_b=0.2, gamma=0.5)
     assert found == pytest.approx(float(exact), rel=1e-15)
 
 
 def test_equal_averages_are_computed_once():
-    text = export({"a": kernel_map(KERNELS["gelu"]), "b": kernel_map(KERNELS["gelu"])}).text
+    text = sr.export({"a": kernel_map(KERNELS["gelu"]), "b": kernel_map(KERNELS["gelu"])}).text
     assert text.count("def _average_") == 1
 
 
 @pytest.mark.parametrize("formula", [*SCALES.values(), *NO_SCALES], ids=[*SCALES, *map(str, NO_SCALES)])
 def test_a_parameter_costs_no_digits_whether_it_is_a_scale_or_not(formula):
-    f = export(Quantity("kernel_map", (K, ALPHA), formula, formula, Status.EXACT)).load().kernel_map
+    f = sr.export(Quantity("kernel_map", (K, ALPHA), formula, formula, Status.EXACT)).load().kernel_map
     for k, alpha in ((1e-8, 1.7), (0.3, 0.2), (7.0, 3.0), *([(1e4, 3.0)] if formula in SCALES.values() else [])):
         assert f(k, alpha) == pytest.approx(float(in_50_digits(formula, K=k, alpha=alpha)), rel=2e-15)
     assert formula not in SCALES.values() or f(0.0, 2.0) == 0.0

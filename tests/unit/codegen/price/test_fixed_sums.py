@@ -15,7 +15,6 @@ from symres.codegen.strategy.measured_error import measured_quadrature
 from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.core.symbols import K1, K2, C, z
 from symres.functions.balls import evaluate
-from symres.report.export import export
 from tests.languages import language
 
 A = sp.Symbol("a", positive=True)
@@ -66,7 +65,7 @@ ORDINARY = [(0.3, 0.3, 0.2), (2.0, 7.0, -3.1), (1e-4, 3.0, 0.009), (40.0, 41.0, 
 def test_slopes_are_those_of_the_closed_form(name):
     quantity = sr.expect2(name, name)
     others = [1.0] * (len(quantity.symbols) - 3)
-    call, traced = (export(quantity, target).load().expect2 for target in ("torch", "jax"))
+    call, traced = (sr.export(quantity, target).load().expect2 for target in ("torch", "jax"))
     for point in ORDINARY:
         k1, k2, _ = point
         size = (exactly(quantity, k1, k1, k1) * exactly(quantity, k2, k2, k2)) ** 0.5
@@ -94,10 +93,10 @@ def test_slopes_without_a_sum_are_those_of_the_sum(formula, parameters):
     phi = sr.Activation("phi", formula, tuple(parameters))
     quantity = sr.expect2(phi, phi)
     point, step = [1.3, 0.8, 0.4, *parameters.values()], 1e-5
-    call = export(quantity, "torch").load().expect2
+    call = sr.export(quantity, "torch").load().expect2
     tensors = [torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in point]
     call(*tensors).backward()
-    reference = export(quantity, "numpy").load().expect2
+    reference = sr.export(quantity, "numpy").load().expect2
     for n, tensor in enumerate(tensors):
         up, down = (reference(*(x + side * step * (n == m) for m, x in enumerate(point))) for side in (1, -1))
         assert float(tensor.grad) == pytest.approx((up - down) / (2 * step), rel=1e-8)
@@ -105,7 +104,7 @@ def test_slopes_without_a_sum_are_those_of_the_sum(formula, parameters):
 
 def test_every_language_has_what_the_others_have():
     layer = sr.derive("hard_sigmoid")
-    assert not any(export(layer, target).missing for target in LANGUAGES)
+    assert not any(sr.export(layer, target).missing for target in LANGUAGES)
 
 
 @pytest.mark.parametrize(

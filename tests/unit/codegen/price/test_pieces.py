@@ -14,7 +14,6 @@ import torch
 
 import symres as sr
 from symres.core.symbols import z
-from symres.report.export import export
 from tests.oracles.average import average_of_pair
 from tests.oracles.kinks import HARD_TANH, RELU6, SOFTSHRINK, Kinked
 from tests.shared import Lazily
@@ -25,7 +24,7 @@ RHO = (0.9, 0.99, 0.9999, 1 - 1e-8, 1 - 1e-12)
 
 @pytest.fixture(scope="module")
 def kernels():
-    return Lazily(lambda name: export(sr.expect2(*[FUNCTIONS[name].formula] * 2)).load().expect2)
+    return Lazily(lambda name: sr.export(sr.expect2(*[FUNCTIONS[name].formula] * 2)).load().expect2)
 
 
 @pytest.mark.exhaustive
@@ -65,7 +64,7 @@ BUMPS = {  # bounded, narrow beside a law of variance 1e4: the inner piece, wher
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("formula", BUMPS)
 def test_bounded_polynomials_do_not_cancel_beside_a_wide_law(formula):
-    f = export(sr.expect2(formula, formula)).load().expect2
+    f = sr.export(sr.expect2(formula, formula)).load().expect2
     for k1, k2, c in ((1.0, 1e4, 50.0), (1e4, 1.0, 50.0), (1e4, 1.0, -50.0)):
         inner, left, right, (below, above) = BUMPS[formula]
         bump = lambda x: np.where(x < left, below, np.where(x < right, inner(x), above))  # noqa: B023, E731
@@ -113,13 +112,13 @@ def test_powers_behind_a_dead_zone_have_their_digits(formula, a, b, k, rho):
     exact = power(a, b, k, c / k)
     assert exact > 0
     rounding = 1.5e-16 * b * b / k  # of an exponent of this size
-    value = export(sr.expect2(formula, formula)).load().expect2(k, k, c)
+    value = sr.export(sr.expect2(formula, formula)).load().expect2(k, k, c)
     assert value == pytest.approx(exact, rel=max(1e-13, rounding), abs=0)
 
 
 @pytest.mark.exhaustive
 def test_high_powers_with_two_breakpoints_have_a_module():
-    module = export(sr.expect2("relu(z-1/2)^9-relu(-z-1/4)^7", "relu(z-1/2)^9-relu(-z-1/4)^7"))
+    module = sr.export(sr.expect2("relu(z-1/2)^9-relu(-z-1/4)^7", "relu(z-1/2)^9-relu(-z-1/4)^7"))
     k = 1e-4  # the left side alone counts, 25 deviations out
     with mp.workdps(30):
         tail = mp.quad(lambda y: y**14 * mp.exp(-25 * y - y * y / 2), [0, 0.2, 0.5, 1, 2, 4]) * mp.npdf(25)
@@ -133,7 +132,7 @@ def test_high_powers_with_two_breakpoints_have_a_module():
     "formula", ["tanh(50*(z-2))", "softplus(z-30)", "tanh(z)*exp(-(z-6)^2)", "tanh(z-4)", "tanh(100*z)"]
 )
 def test_smooth_functions_that_change_away_from_0_or_are_steep_have_pair_kernels(formula):
-    module = export(sr.expect2(formula, formula))
+    module = sr.export(sr.expect2(formula, formula))
     assert not module.warnings
     for k1, k2, c in ((0.7, 1.3, 0.9), (60.0, 30.0, -20.0), (100.0, 100.0, 99.9)):
         exact = float(sr.expect2(formula, formula).evalf(15, K1=k1, K2=k2, C=c))
@@ -157,7 +156,7 @@ PAIRS = [  # functions, language, (K1, K2, correlation), and what is allowed
 @pytest.mark.parametrize(("f", "g", "target", "points", "allowed"), PAIRS)
 def test_pairs_of_jumps_smooth_functions_and_exponentials(f, g, target, points, allowed):
     quantity = sr.expect2(f, g)
-    average = export(quantity, target).load().expect2
+    average = sr.export(quantity, target).load().expect2
     for k1, k2, rho in points:
         c = rho * (k1 * k2) ** 0.5
         exact = quantity.evalf(17, K1=sp.Rational(k1), K2=sp.Rational(k2), C=sp.Rational(c))
@@ -168,7 +167,7 @@ def test_pairs_of_jumps_smooth_functions_and_exponentials(f, g, target, points, 
 def test_parameters_of_the_pieces_differ_from_entry_to_entry():
     leak = sp.Symbol("leak", positive=True)
     phi = sr.Activation("bent", sp.Piecewise((z, sp.Abs(z) < 1), (sp.sign(z) + leak * (z - sp.sign(z)), True)), (leak,))
-    f = export(sr.expect2(phi, phi)).load().expect2
+    f = sr.export(sr.expect2(phi, phi)).load().expect2
     leaks = np.array([0.25, 2.0])
     found = f(1.0, 1.2, 1.09, leaks)
     exact = [float(Kinked(a - 1, a, ((-1, 1 - a), (1, a - 1))).pair(1.0, 1.2, 1.09)) for a in leaks]
@@ -177,7 +176,7 @@ def test_parameters_of_the_pieces_differ_from_entry_to_entry():
 
 @pytest.mark.exhaustive
 def test_gradients_in_torch_are_the_slopes_of_the_oracle():
-    f = export(sr.expect2(HARD_TANH.formula, HARD_TANH.formula), "torch").load().expect2
+    f = sr.export(sr.expect2(HARD_TANH.formula, HARD_TANH.formula), "torch").load().expect2
     point = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (1.3, 0.8, 1.0)]
     f(*point).backward()
     for i, p in enumerate(point):
@@ -192,7 +191,7 @@ def test_squares_of_exponentials_less_1_keep_their_digits_at_the_smallest_kernel
     """(exp(z) - 1)^2, averaged term by term, would lose 1e-13 of <elu^2 elu^2> at kernels of 1e-7."""
     square = sr.activation("elu(1)")(z) ** 2
     quantity = sr.expect2(square, square)
-    module = export(quantity)
+    module = sr.export(quantity)
     (stated,) = re.findall(r"Error \(_average_1\): at most (\S+) of sqrt", " ".join(module.text.split()))
     for kernel, correlation in ((1.3e-7, 0.999), (1.3e-7, 1 - 1e-9), (1e-6, -1 + 1e-9), (6e-8, 1 - 1e-12)):
         c = kernel * correlation
@@ -221,7 +220,7 @@ SHIFTED = {
 def test_breakpoints_may_move(name, target):
     """A shift stands inside of the exponential, but changes its height alone."""
     quantity = SHIFTED[name]()
-    function = getattr(export(quantity, target).load(), quantity.name)
+    function = getattr(sr.export(quantity, target).load(), quantity.name)
     rest = {n: v for n, v in {"b": 0.3, "c": -0.7, "C_W": 1.5, "C_b": 0.1}.items() if n in map(str, quantity.symbols)}
     for k1, k2, c in ((1.3, 0.6, 0.4), (100.0, 30.0, -50.0), (5.0, 5.0, 5.0 * (1 - 1e-9)), (2.0, 8.0, 4.0)):
         point = {"K1": k1, "K2": k2, "C": c, **rest}

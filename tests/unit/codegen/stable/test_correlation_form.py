@@ -20,7 +20,6 @@ from symres.codegen.wording.docstrings import error_text
 from symres.core.errors import SymresError
 from symres.core.symbols import C_W, C_b, K
 from symres.functions.companions import Dawson
-from symres.report.export import export
 from symres.results.quantity import Quantity, Status
 from tests.shared import Lazily, altered, derived, runtime
 
@@ -50,7 +49,7 @@ def called(f, target, *kernels, dtype=torch.float64):
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_vanishing_kernels_have_their_value(maps, formula, target):
-    f = export(maps[formula], target).load().covariance_map
+    f = sr.export(maps[formula], target).load().covariance_map
     one, both = AT_ZERO.get(formula, (0.0, 0.0))
     for kernels in ((0.0, 1.0, 0.0), (1.0, 0.0, 0.0)):
         assert called(f, target, *kernels) == pytest.approx(one, rel=1e-15, abs=0)
@@ -61,7 +60,7 @@ def test_vanishing_kernels_have_their_value(maps, formula, target):
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_kernels_without_a_square_in_floats_have_their_digits(maps, formula):
     quantity = maps[formula]
-    f, single = (export(quantity, target).load().covariance_map for target in ("numpy", "torch"))
+    f, single = (sr.export(quantity, target).load().covariance_map for target in ("numpy", "torch"))
     for k1, k2, c in ((1e-300, 1.0, 1e-151), (1e-200, 1e-210, -3e-206), (2e-30, 1e-25, 1e-28)):
         exact = float(quantity.evalf(17, K1=mp.mpf(k1), K2=mp.mpf(k2), C=mp.mpf(c), C_W=1, C_b=0))
         assert called(f, "numpy", k1, k2, c) == pytest.approx(exact, rel=3e-15)
@@ -74,7 +73,7 @@ def test_kernels_without_a_square_in_floats_have_their_digits(maps, formula):
 def test_kernels_near_correlation_one_keep_their_digits(maps, formula, gap):
     """The difference K1*K2 - C**2 in floats costs up to ten of them."""
     quantity = maps[formula]
-    f = export(quantity).load().covariance_map
+    f = sr.export(quantity).load().covariance_map
     for k1, k2 in ((1e-4, 1e-2), (0.7, 0.9)):
         c = (1 - gap) * k1**0.5 * k2**0.5
         exact = float(quantity.evalf(17, K1=mp.mpf(k1), K2=mp.mpf(k2), C=mp.mpf(c), C_W=1, C_b=0))
@@ -83,7 +82,7 @@ def test_kernels_near_correlation_one_keep_their_digits(maps, formula, gap):
 
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_gradients_are_finite_at_vanishing_kernels_and_right_elsewhere(maps, formula):
-    f = export(maps[formula], "torch").load().covariance_map
+    f = sr.export(maps[formula], "torch").load().covariance_map
     point = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in ([0.0, 0.0], [1.0, 0.0], [0.0, 0.0])]
     f(*point, 1.0, 0.0).sum().backward()
     assert all(torch.isfinite(p.grad).all() for p in point)
@@ -103,7 +102,7 @@ def test_dawson_in_torch():
 
 def test_waves_beside_kinks_do_not_overflow():
     formula = "cos(z)+relu(z)"
-    f = export(sr.expect2(formula, formula)).load().expect2
+    f = sr.export(sr.expect2(formula, formula)).load().expect2
     k, c = 3e3, 2.9e3
     exact = float(sr.expect2(formula, formula).evalf(16, K1=k, K2=k, C=c))
     with np.errstate(all="raise", under="ignore"):
@@ -130,7 +129,7 @@ def test_an_average_whose_closed_form_the_language_lacks_is_integrated(monkeypat
     monkeypatch.setattr(torch_package, "TARGET", lacking(TORCH, sp.erf))
     erf = sr.expect2("hard_tanh", "z")
     assert erf.expr.has(sp.erf)
-    module = export(erf, "torch")
+    module = sr.export(erf, "torch")
     assert "Closed form not used: the target has no function erf" in " ".join(module.text.split())
     assert "_pair_average" in module.text
     assert float(module.load().expect2(1.0, 2.0, 0.5)) == pytest.approx(float(erf.evalf(K1=1, K2=2, C=0.5)), rel=1e-14)
@@ -141,7 +140,7 @@ def test_an_average_whose_closed_form_the_language_lacks_is_integrated(monkeypat
 def test_exponential_growth_keeps_its_closed_form(formula):
     """exp(2K) is infinite at K = 1e4, and so is its float."""
     quantity = sr.expect(formula + f"*({formula})")
-    module = export(quantity)
+    module = sr.export(quantity)
     assert not module.warnings
     f = module.load().expect
     for k in (1e-6, 0.3, 20.0, 300.0):
@@ -162,7 +161,7 @@ def test_a_closed_form_without_digits_stays_where_a_fit_fails(monkeypatch):
 
 def test_overflow_of_the_wrong_sign_is_an_error():
     grown = Quantity("kernel_map", (K, C_W, C_b), sp.exp(2 * K), sp.exp(2 * K), Status.EXACT)
-    assert not export(grown).warnings
+    assert not sr.export(grown).warnings
     assert deviation(-sp.exp(2 * K), (1e4,), np.inf, by_value=True) == np.inf
     assert deviation(sp.exp(2 * K), (1e4,), np.inf, by_value=True) == 0.0
     assert deviation(sp.exp(2 * K), (100.0,), np.inf, by_value=True) == np.inf
@@ -175,7 +174,7 @@ def test_overflow_of_the_wrong_sign_is_an_error():
 )
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_an_input_that_vanishes_is_independent_of_the_other(quantity, target):
-    function = getattr(export(quantity, target).load(), quantity.name)
+    function = getattr(sr.export(quantity, target).load(), quantity.name)
     for point in ((0.0, 1.0, 0.0), (1.0, 0.0, 0.0), (1e-300, 1.0, 0.0), (0.0, 0.0, 0.0)):
         found = function(*(torch.tensor(x, dtype=torch.float64) for x in point) if target == "torch" else point)
         assert float(found) == float(quantity.evalf(15, K1=point[0], K2=point[1], C=point[2]))

@@ -17,7 +17,6 @@ from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.core.symbols import K, z
 from symres.functions import companions
 from symres.functions.function_record import RECORDS
-from symres.report.export import export
 from tests.oracles.average import average_of
 from tests.oracles.code_functions import MEANT
 
@@ -83,7 +82,7 @@ def test_values_where_terms_cancel(name, k, values, power):
         arguments = {s.name: values.get(s.name, k) for s in quantity.symbols}
         if target == "torch":
             arguments = {n: torch.tensor(v, dtype=torch.float64) for n, v in arguments.items()}
-        found = float(export(quantity, target).load().expect(**arguments))
+        found = float(sr.export(quantity, target).load().expect(**arguments))
         assert abs(found - exact) < 2e-12 * abs(exact) + 1e-14 * size
 
 
@@ -92,7 +91,7 @@ def test_values_where_terms_cancel(name, k, values, power):
 def test_gradients_where_terms_cancel(name, k, values):
     """Against exact derivatives, evaluated in balls; in float32 too. (Integrands of those of bumps cancel.)"""
     quantity = sr.expect(phi(FORMULAS[name])(z) ** 2)
-    function = export(quantity, "torch").load().expect
+    function = sr.export(quantity, "torch").load().expect
     for kind, tolerance in ((torch.float64, 1e-11), (torch.float32, 3e-7)):
         at = {s.name: torch.tensor(values.get(s.name, k), dtype=kind, requires_grad=True) for s in quantity.symbols}
         function(**at).backward()
@@ -104,7 +103,7 @@ def test_gradients_where_terms_cancel(name, k, values):
 
 def test_pairs_where_terms_cancel():
     """<sin(a z1 + b) sin(a z2 + b)> at b = 0 is exp(-a**2 (K1 + K2)/2) sinh(a**2 C): its form has cos(2b) - 1."""
-    module = export(sr.expect2(phi(WAVE), phi(WAVE))).load()
+    module = sr.export(sr.expect2(phi(WAVE), phi(WAVE))).load()
     for k, c in ((1e-8, 3e-9), (1e-8, -1e-8 * (1 - 1e-12)), (1e-4, 2e-5), (0.7, 1e-9), (30.0, 7.0)):
         with mp.workdps(30):
             exact = mp.exp(-(mp.mpf("0.75") ** 2) * k) * mp.sinh(mp.mpf("0.75") ** 2 * c)
@@ -112,7 +111,7 @@ def test_pairs_where_terms_cancel():
 
 
 def test_matrices_take_either_way_entry_by_entry():
-    module = export(sr.expect2(phi(WAVE), phi(WAVE))).load()
+    module = sr.export(sr.expect2(phi(WAVE), phi(WAVE))).load()
     b = np.linspace(-1e-6, 1e-6, 5)[:, None]
     c = np.linspace(-1e-6, 1e-6, 7)
     found = module.expect2(1e-6, 1e-6, c, 0.75, b)
@@ -127,7 +126,7 @@ def test_matrices_take_either_way_entry_by_entry():
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_a_closed_form_stays_where_integration_is_worse(target):
     """<sin(a z) exp(b z)> = exp(K (b**2 - a**2)/2) sin(K a b) is tiny beside its integrand."""
-    module = export(sr.expect(phi(sp.sin(A * z) * sp.exp(B * z))), target)
+    module = sr.export(sr.expect(phi(sp.sin(A * z) * sp.exp(B * z))), target)
     assert not module.warnings
     for k, a, b in ((10.0, 3.0, 3.0), (1.0, 3.0, 1.0), (536.2, -3.404521, -3.404521), (28.14, -5.453767, -2.934871)):
         with mp.workdps(40):
@@ -148,7 +147,7 @@ def test_a_closed_form_stays_where_integration_is_worse(target):
     ids=["cos", "cos^2", "exp^2", "erf"],
 )
 def test_forms_that_cancel_at_most_parameters_have_modules(quantity):
-    found = export(quantity).load().expect
+    found = sr.export(quantity).load().expect
     for k, values in ((0.7, (0.75, 0.4)), (3.0, (-1.2, 0.3))):
         at = dict(zip([str(s) for s in quantity.symbols], (k, *values), strict=False))
         exact = float(quantity.evalf(16, **{n: sp.Rational(v) for n, v in at.items()}))
@@ -157,7 +156,7 @@ def test_forms_that_cancel_at_most_parameters_have_modules(quantity):
 
 def test_without_the_check_the_value_is_wrong():
     """Sabotage: what the check is there for."""
-    text = export(sr.expect(phi(1 - sp.cos(A * z + B))(z) ** 2)).text
+    text = sr.export(sr.expect(phi(1 - sp.cos(A * z + B))(z) ** 2)).text
     k, exact = 1e-8, 2.373046863876344e-17  # 3 a**4 K**2/4
     for changed, right in ((text, True), (text.replace("if poor.any():", "if False:"), False)):
         space = {}
@@ -214,8 +213,8 @@ def test_terms_of_one_sign():
 
 
 def test_modules_say_how_they_are_computed():
-    checked = " ".join(export(sr.expect(phi(WAVE)(z) ** 2)).text.split())
-    plain = " ".join(export(sr.expect(phi(sp.exp(-P * z**2)))).text.split())
+    checked = " ".join(sr.export(sr.expect(phi(WAVE)(z) ** 2)).text.split())
+    plain = " ".join(sr.export(sr.expect(phi(sp.exp(-P * z**2)))).text.split())
     assert "Computed from the closed form; where its terms cancel" in checked and "_mended" in checked
     assert "Computed from the closed form." in plain and "_mended" not in plain
 

@@ -12,7 +12,6 @@ from symres.codegen.strategy.choose import build_component
 from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.codegen.targets.torch import TARGET as TORCH
 from symres.core.symbols import K1, K2, C, K
-from symres.report.export import export
 from tests.shared import altered
 
 A = sp.Symbol("a", positive=True)
@@ -67,13 +66,13 @@ def test_a_number_that_the_target_alone_lacks_is_said():
 
 def test_the_module_says_on_which_code_its_errors_were_measured(monkeypatch):
     theory = sr.derive("erf")
-    text = export(theory, "torch").text
+    text = sr.export(theory, "torch").text
     assert "measured on this code, against ball arithmetic" in words(text)
-    network = export(theory.network(2), "torch").text
+    network = sr.export(theory.network(2), "torch").text
     assert "Errors are those of float64, measured on this code, against" in words(network)
     monkeypatch.setattr(TORCH, "libraries", ("no_such_library",))
-    without = words(export(theory, "torch").text)
+    without = words(sr.export(theory, "torch").text)
     assert "measured on the NumPy code of the same functions, as PyTorch was not installed, against ball" in without
-    network = export(theory.network(2), "torch").text
+    network = sr.export(theory.network(2), "torch").text
     assert "measured on the NumPy code of the same functions, as PyTorch was not" in words(network)
-    assert "this code" not in export(theory, "numpy").text
+    assert "this code" not in sr.export(theory, "numpy").text

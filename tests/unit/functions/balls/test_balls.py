@@ -13,6 +13,7 @@ from symres.core.errors import DeclarationError
 from symres.core.symbols import z
 from symres.functions.balls import compile_ball, enclose, evaluate, to_ball
 from symres.functions.balls.far_form import error_arguments, far_form
+from symres.functions.companions import Sigmoid
 
 x, y = sp.symbols("x y", real=True)
 u, v = sp.symbols("u v", positive=True)
@@ -283,6 +284,8 @@ def test_huge_exponents_are_no_problem():
     value, _ = evaluate(x**1000000 * sp.log(y), {x: "1e300", y: "1e-1000000000"}, 15)
     with mp.workdps(30):
         assert abs(mp.log10(-value) / (3 * 10**8) - 1) < 1e-7
+    assert 0 < enclose(Sigmoid(sp.sinh(x)), {x: -40}, 99) < 1e-9
+    assert enclose(Sigmoid(sp.sinh(x)), {x: "-1e9"}, 99) < 1e-9
 
 
 def test_precision_is_given_back_even_after_an_error():

@@ -9,7 +9,6 @@ import symres as sr
 from symres.core import files
 from symres.core.symbols import C_W, K1, C_b, K, gamma, z
 from symres.functions.records.gaussian_signs import S2
-from symres.report.export import export
 from symres.report.latex.advice_section import advice_section
 from symres.report.latex.displays import broken, display, escape, latex, typed, width
 from symres.report.latex.document import document
@@ -92,7 +91,7 @@ def test_document_holds_everything(report):
 
 
 def test_document_of_single_quantities_and_without_points(report):
-    text = export(theory("relu"), "latex", command="symres export relu").text
+    text = sr.export(theory("relu"), "latex", command="symres export relu").text
     assert r"\begin{align*}" in text
     assert "symres export relu" in text
     assert "No critical point" in document(replace(report, critical_points=()))

@@ -12,7 +12,6 @@ import symres as sr
 from symres.activations.activation import Activation
 from symres.core.symbols import C_W, K1, K2, C, K, x1, x2, z
 from symres.gaussian.calculus.expectation import Expectation
-from symres.report.export import export
 from symres.results.quantity import Quantity, Status
 from tests.oracles.closed_forms import KERNELS, PAIRS, in_50_digits, theory
 from tests.shared import Lazily
@@ -20,14 +19,14 @@ from tests.shared import Lazily
 
 def test_infinite_slope_at_zero_is_infinite():
     slope = KERNELS["elu"].diff(K, 2)
-    f = export(Quantity("h", (K, C_W), C_W * slope, C_W * slope, Status.EXACT)).load().h
+    f = sr.export(Quantity("h", (K, C_W), C_W * slope, C_W * slope, Status.EXACT)).load().h
     assert f(0.0, 1.0) == -np.inf
     assert f(1e-8, 1.0) == pytest.approx(float(in_50_digits(slope, K=1e-8)), rel=1e-13)
 
 
 def test_flat_function_is_zero_at_zero():
     body = sp.exp(-1 / (2 * K)) / K ** sp.Rational(3, 2)
-    f = export(Quantity("h", (K,), body, body, Status.EXACT)).load().h
+    f = sr.export(Quantity("h", (K,), body, body, Status.EXACT)).load().h
     assert f(0.0) == 0.0
     assert f(0.3) == pytest.approx(float(in_50_digits(body, K=0.3)), rel=1e-15)
 
@@ -50,7 +49,7 @@ def open_pairs():
     def load(name):
         phi = Activation(name, OPEN[name])
         body = Expectation(phi(x1) * phi(x2), K1, C, K2)
-        return export(numeric("covariance_map", (K1, K2, C), body)).load().covariance_map
+        return sr.export(numeric("covariance_map", (K1, K2, C), body)).load().covariance_map
 
     return Lazily(load)
 
@@ -105,7 +104,7 @@ def test_an_odd_function_keeps_its_digits_at_small_correlation(open_pairs):
 
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_every_function_is_documented(target):
-    module = ast.parse(export(theory("relu"), target, command="symres export relu").text)
+    module = ast.parse(sr.export(theory("relu"), target, command="symres export relu").text)
     assert "symres export relu" in ast.get_docstring(module)
     for node in module.body:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
@@ -114,11 +113,11 @@ def test_every_function_is_documented(target):
                 assert head in text
             for argument in node.args.args:
                 assert f"{argument.arg}: " in text
-    assert max(map(len, export(theory("relu"), target).text.splitlines())) <= 140
+    assert max(map(len, sr.export(theory("relu"), target).text.splitlines())) <= 140
 
 
 def test_parameters_are_the_symbols_in_order():
-    module = export(theory("erf")).load()
+    module = sr.export(theory("erf")).load()
     assert list(inspect.signature(module.covariance_map).parameters) == ["K1", "K2", "C", "C_W", "C_b", "gamma", "out"]
     assert module.__all__ == ["kernel_map", "covariance_map", "chi_parallel"]
 
@@ -146,7 +145,7 @@ def test_maps_of_two_inputs_of_nested_layers(layer, names):
     points = [(1.3, 0.8, 0.5), (0.4, 2.1, -0.6), (1.0, 1.0, 0.999), (1e-3, 3.0, 0.01)]
     numbers = {"C_W": 1.4, "C_b": 0.2}
     for quantity in (theory_.covariance_map, theory_.ntk_map):
-        function = getattr(export(quantity, target="numpy").load(), quantity.name)
+        function = getattr(sr.export(quantity, target="numpy").load(), quantity.name)
         given = {s.name: numbers[s.name] for s in quantity.symbols if s.name in numbers}
         columns = np.array(points).T
         more = {"Theta": 0.7} if quantity is theory_.ntk_map else {}

@@ -13,7 +13,6 @@ from symres.codegen.arrays.hermite import hermite_series
 from symres.codegen.targets.numpy.components import NUMPY
 from symres.codegen.targets.numpy.tiles import FastPath, Precondition, Tiler
 from symres.core.symbols import K1, K2, C, K, z
-from symres.report.export import export
 from tests.oracles.closed_forms import PAIRS, covariance_map, pair_error
 from tests.shared import Lazily
 
@@ -23,7 +22,7 @@ MIXED = {name: PAIRS[name] for name in ("gelu", "relu", "leaky", "erf", "sin", "
 
 @pytest.fixture(scope="module")
 def modules():
-    return Lazily(lambda name: export(covariance_map(PAIRS[name])).load())
+    return Lazily(lambda name: sr.export(covariance_map(PAIRS[name])).load())
 
 
 def gram(rows, columns, seed=0):

@@ -10,7 +10,6 @@ import torch
 
 import symres as sr
 from symres.codegen import targets
-from symres.report.export import export
 from tests.shared import Lazily, derived, runtime
 
 ACTIVATIONS = (
@@ -28,7 +27,7 @@ PARAMETERS = {"slope": 1e-6, "alpha": 0.7, "beta": 1.3}
 
 @pytest.fixture(scope="module")
 def loaded():
-    return Lazily(lambda name: export(derived(name), "torch").load())
+    return Lazily(lambda name: sr.export(derived(name), "torch").load())
 
 
 def arguments(function):
@@ -64,7 +63,7 @@ def test_every_function_compiles_in_one_graph_and_has_the_same_numbers(loaded, n
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_compile_in_one_graph_and_know_equal_and_nearly_parallel_inputs(name):
     torch._dynamo.reset()
-    function = export(derived(name).network(2), "torch").load().dual_kernel_matrix
+    function = sr.export(derived(name).network(2), "torch").load().dual_kernel_matrix
     compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
     layer = {"C_W": 1.5, "C_b": 0.1} | {
         p: v for p, v in PARAMETERS.items() if p in inspect.signature(function).parameters
@@ -90,14 +89,14 @@ def test_compiled_quadrature_is_not_tied_to_the_number_of_nodes(loaded):
 
 @pytest.mark.exhaustive
 def test_loaded_modules_are_kept_under_names_of_their_own(loaded):
-    module = export(sr.derive("relu"), "torch")
+    module = sr.export(sr.derive("relu"), "torch")
     first, second = module.load(), module.load()
     assert first is not second and first.__name__ != second.__name__
     for one in (first, second):
         assert one.__name__.isidentifier()
         assert sys.modules[one.__name__] is one
         assert pickle.loads(pickle.dumps(one.kernel_map)) is one.kernel_map
-    other = export({"f": sr.expect("tanh(z)**2")}).load()
+    other = sr.export({"f": sr.expect("tanh(z)**2")}).load()
     assert other.__name__ not in (first.__name__, second.__name__)
     assert np.isclose(other.f(1.0), loaded["tanh"].phi_squared(1.0), rtol=1e-14, atol=0.0)
 

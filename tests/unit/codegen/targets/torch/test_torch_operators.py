@@ -15,7 +15,6 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTens
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import symres as sr
-from symres.report.export import export
 from tests.shared import derived
 
 KERNELS = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64)
@@ -146,7 +145,7 @@ def value_and_gradients(function, *tensors, **numbers):
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["gelu", "relu", "erf", "sin", "abs", "cos", "hard_sigmoid"])
 def test_closed_forms(name):
-    module = export(derived(name).covariance_map, "torch").load()
+    module = sr.export(derived(name).covariance_map, "torch").load()
     numbers = dict.fromkeys(list(inspect.signature(module.covariance_map).parameters)[3:], 0.5)
     for place in (on_gpu, without_data):
         place(lambda new: value_and_gradients(module.covariance_map, new(4, 1), new(4), new(4, 4), **numbers))
@@ -155,7 +154,7 @@ def test_closed_forms(name):
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["relu", "gelu", "erf", "sin"])
 def test_networks(name):
-    module = export(derived(name).network(2), "torch").load()
+    module = sr.export(derived(name).network(2), "torch").load()
     without_data(lambda new: value_and_gradients(module.dual_kernel_matrix, new(4, 3), new(2, 3), C_W=1.5, C_b=0.1))
     without_data(lambda new: value_and_gradients(module.dual_kernel, new(4, 1), new(4), new(4, 4), C_W=1.5, C_b=0.1))
 

@@ -14,7 +14,6 @@ from symres.codegen import generate
 from symres.codegen.planning.plan import Component
 from symres.core.symbols import K1, K2, C, x1, x2, z
 from symres.gaussian.calculus.expectation import Expectation
-from symres.report.export import export
 from symres.results.quantity import Quantity, Status
 from tests.languages import EDGE
 from tests.oracles.closed_forms import PAIRS, covariance_map
@@ -33,7 +32,7 @@ NUMERIC = {"hard_tanh": {}, "tanh": {}, "elu": {"alpha": 0.8}, "swish": {"beta":
 def open_modules():
     def load(name):
         quantity = derived(name).covariance_map
-        return export(quantity, "torch").load().covariance_map, export(quantity).load().covariance_map
+        return sr.export(quantity, "torch").load().covariance_map, sr.export(quantity).load().covariance_map
 
     return Lazily(load)
 
@@ -81,7 +80,7 @@ TWICE = {
 @pytest.mark.parametrize("name", TWICE)
 def test_every_function_has_second_derivatives(name):
     own = TWICE[name]
-    module = export(derived(name), "torch").load()
+    module = sr.export(derived(name), "torch").load()
     values = {"K": 0.9, "K1": [1.2, 0.6], "K2": [0.7, 0.9], "C": [0.3, -0.5], "C_W": 1.3, "C_b": 0.1, **own}
     for function in (getattr(module, quantity) for quantity in module.__all__):
         names = list(inspect.signature(function).parameters)
@@ -97,7 +96,7 @@ def test_every_function_has_second_derivatives(name):
 
 @pytest.mark.exhaustive
 def test_second_derivatives_of_open_pair_kernels_with_kinks_are_refused():
-    module = export(sr.expect2("abs(z)*tanh(z)", "abs(z)*tanh(z)"), "torch")
+    module = sr.export(sr.expect2("abs(z)*tanh(z)", "abs(z)*tanh(z)"), "torch")
     assert "Differentiable once: a second derivative is a NoDerivative error." in module.text
     f = module.load().expect2
     (c,) = double(0.3)
@@ -113,7 +112,7 @@ def test_a_parameter_that_moves_a_jump_has_a_gradient(correlation):
     place = sp.Symbol("place", positive=True)
     phi = Activation("late", sp.Heaviside(z - place, 1) * (1 + sp.tanh(z)), (place,))
     body = Expectation(phi(x1) * phi(x2), K1, C, K2)
-    f = export(Quantity("covariance_map", (K1, K2, C, place), body, body, Status.NUMERIC), "torch").load()
+    f = sr.export(Quantity("covariance_map", (K1, K2, C, place), body, body, Status.NUMERIC), "torch").load()
     c, where = double(correlation, 0.5)
     f.covariance_map(1.0, 1.0, c, where).backward()
     spread = mp.sqrt(1 - mp.mpf(correlation) ** 2)
@@ -133,7 +132,7 @@ def test_means_and_breakpoints_that_move_past_a_jump(kernel, mean, edge):
     shift, b = sp.Symbol("m", real=True), sp.Symbol("b", real=True)
     formula = sp.Piecewise((z**2, z > b), (sp.cos(z) * sp.tanh(z), True))
     values = dict(zip(("K", "m", "b"), double(kernel, mean, edge), strict=True))
-    export(sr.expect(Activation("f", formula, (b,)), shift), "torch").load().expect(**values).backward()
+    sr.export(sr.expect(Activation("f", formula, (b,)), shift), "torch").load().expect(**values).backward()
 
     def value(k, m, b):
         width, cut = mp.sqrt(k), (b - m) / mp.sqrt(k)
@@ -165,7 +164,7 @@ def test_functions_of_a_layer_are_called_alike_for_every_activation(monkeypatch,
     theory = sr.derive(sr.architectures[layer](name))
     own = [str(p) for p in sr.activations[name].parameters]
     known = [q for q in theory.quantities.values() if q.status is not Status.UNKNOWN]
-    numpy_module, torch_module = (export({q.name: q for q in known}, target).load() for target in ("numpy", "torch"))
+    numpy_module, torch_module = (sr.export({q.name: q for q in known}, target).load() for target in ("numpy", "torch"))
     for quantity in known:
         kernels = ["K1", "K2", "C"] if quantity.name == "covariance_map" else ["K"]
         signatures = [inspect.signature(getattr(m, quantity.name)).parameters for m in (numpy_module, torch_module)]
@@ -189,7 +188,7 @@ def test_functions_of_a_layer_are_called_alike_for_every_activation(monkeypatch,
 def test_constant_susceptibilities_are_differentiable(name):
     theory = sr.derive(sr.residual(name))
     for quantity in (theory.chi_parallel, theory.chi_perp):
-        f = getattr(export(quantity, "torch").load(), quantity.name)
+        f = getattr(sr.export(quantity, "torch").load(), quantity.name)
         k, C_W, gamma = double([0.0, 1.0, 3.0], 1.3, 0.5)
         own = dict.fromkeys((str(p) for p in sr.activations[name].parameters), 0.3)
         value = f(k, C_W=C_W, gamma=gamma, **own)
@@ -205,12 +204,12 @@ def test_constant_susceptibilities_are_differentiable(name):
 
 
 def test_the_arguments_that_may_be_left_out_are_documented():
-    text = export(sr.derive("relu").chi_perp, "torch").text
+    text = sr.export(sr.derive("relu").chi_perp, "torch").text
     assert "C_b: variance of a bias; C_b >= 0; tensor or number; not used here, may be left out." in text
 
 
 def test_module_works_under_vmap():
-    f = export(covariance_map(PAIRS["relu"]), "torch").load().covariance_map
+    f = sr.export(covariance_map(PAIRS["relu"]), "torch").load().covariance_map
     c = torch.linspace(-1, 1, 7, dtype=torch.float64)
     slope = torch.func.vmap(torch.func.grad(lambda c: f(1.0, 1.0, c, 1.0, 0.0, 0.0)))(c)
     np.testing.assert_allclose(slope, (np.pi - np.arccos(c.numpy())) / (2 * np.pi), atol=1e-15)
@@ -221,7 +220,7 @@ def test_slopes_at_zero_beside_roots_of_kernels():
     """K' = C_W (K - 2 a K^(4/3) + ...) of z/(1 + |z|^(2/3)): the roots have no slope at 0, K' has C_W."""
     kernel_map = sr.derive("z/(1+abs(z)^(2/3))").kernel_map
     K0 = torch.tensor([0.0, 1e-15, 0.5], dtype=torch.float64, requires_grad=True)
-    value = export(kernel_map, "torch").load().kernel_map(K0, 3.0, 0.25)
+    value = sr.export(kernel_map, "torch").load().kernel_map(K0, 3.0, 0.25)
     (slope,) = torch.autograd.grad(value.sum(), K0)
     exact = sr.derive("z/(1+abs(z)^(2/3))").chi_parallel
     assert value[0].item() == 0.25
@@ -234,6 +233,6 @@ def test_numbers_stand_beside_tensors_in_functions_with_slopes():
     """Behind a norm the exponent of sin's average is a number."""
     quantity = derived(sr.pre_ln("sin")).ntk_map
     arguments = double(0.7, 1.3, 0.4, 0.5, 1.1, 0.2)
-    value = export(quantity, "torch").load().ntk_map(*arguments)
-    assert value.item() == pytest.approx(export(quantity).load().ntk_map(*(a.item() for a in arguments)), rel=1e-14)
+    value = sr.export(quantity, "torch").load().ntk_map(*arguments)
+    assert value.item() == pytest.approx(sr.export(quantity).load().ntk_map(*(a.item() for a in arguments)), rel=1e-14)
     assert all(torch.isfinite(slope) for slope in torch.autograd.grad(value, arguments))
