@@ -14,7 +14,8 @@ import sympy as sp
 from ...core.errors import SymresError
 from ...core.symbols import K1, K2, C, K
 from ...functions.balls import enclose, evaluate
-from ...functions.records.gaussian_signs import S4, SPECIAL, T4
+from ...functions.records.gaussian_signs import S4, T4
+from ...functions.records.special_function import SpecialFunction
 from ..averages.average_code import averages
 from ..emission.emitter import LosesDigits, NoSpelling, not_integrated
 from ..fits.chebyshev import fit
@@ -95,7 +96,7 @@ def _of_closed_form(wanted: Component, target: Target, reference: Target, accept
     In stable spelling; as a fit of one kernel; as fixed sums of its averages; in stable spelling with averages that are
     integrated where its terms cancel or, in code that integrates nothing, with a value that is nan or has fewer digits.
     """
-    is_single, is_special = wanted.symbols == (K,), wanted.is_pair and wanted.formula.has(*SPECIAL)
+    is_single, is_special = wanted.symbols == (K,), wanted.is_pair and wanted.formula.has(SpecialFunction)
     if is_special:  # what is refused here would be measured for nothing
         if unspelled := target.unspelled(in_determinant_form(stabilise(wanted.formula))):
             raise NoSpelling.of(target.title, wanted.formula, unspelled)

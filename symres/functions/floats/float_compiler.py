@@ -18,7 +18,7 @@ from ..balls.compiler import compile_ball
 from ..balls.exponential_forms import HALF_LINE, TwoForms, exponential_forms, group_exponentials
 from ..companions import Log1p
 from ..function_record import definition_of, record_of, spelled
-from ..records.gaussian_signs import NUMBERS
+from ..records.special_function import SpecialFunction
 
 _BITS = 128  # of balls, where NumPy does not have a function or its numbers overflow
 _MOST_BALLS = 4096  # at once: they take milliseconds
@@ -73,8 +73,8 @@ class CompiledFormula:
             return self._called(node.float_value, *node.float_arguments)
         if node.is_number and not node.has(AverageNode):
             return _number(node)
-        if node.func.__name__ in NUMBERS:
-            return self._called(NUMBERS[node.func.__name__], *node.args)
+        if isinstance(node, SpecialFunction):
+            return self._called(node.values, *node.args)
         if not self._on_half_line and (forms := exponential_forms(node)) is not None:
             return self._called(_on_half_lines(forms[1]), forms[0])
         if isinstance(node, sp.log) and node.args[0].is_Add and sp.S.One in node.args[0].args:

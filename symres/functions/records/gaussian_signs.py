@@ -1,65 +1,35 @@
-"""The special functions as sympy sees them: values where they are elementary, symmetries, derivatives, printing."""
+"""The averages of signs of Gaussian variables as sympy sees them: elementary values, symmetries, derivatives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import sympy as sp
-from flint import arb
-from sympy.printing.printer import Printer
 
-from ...core.atoms import Enclosable
-from ...core.errors import SymresError
-from ...numerics.deferred_numpy import np
 from ...numerics.plackett import conditional_on_pair, four_signs, two_signs, two_tails
-from ..balls import as_float, evaluate
 from ..function_record import FunctionRecord, register
+from .special_function import SpecialFunction
 
-_DIGITS = 16  # those of double precision
 _FAR = 99.0  # standard deviations, beyond which double precision has nothing of a normal law
 _SLACK = 64 * 2.0**-53  # by which a correlation of 1 exceeds it, if it was computed in double precision
 
 
-class _SignAverage(Enclosable, sp.Function):
-    """A real function with a ball evaluation."""
+class _SignAverage(SpecialFunction):
+    """An average of signs: of shifts or thresholds first, then of correlations."""
 
-    is_real = True
-    is_extended_real = True
-    is_commutative = True
-    meaning: str  # for the reader of a page
-    tex: str  # and of a document
-    _enclosed: Callable[..., arb]  # on balls
-    _first_correlation = 0  # the argument from which on all are correlations
+    _first_correlation = 0
 
     @classmethod
-    def number(cls, *arguments: float) -> float:
-        """The value in double precision, from a ball; nan where no Gaussian law has these correlations."""
-        symbols = sp.symbols(f"a:{len(arguments)}", real=True)
+    def _within(cls, arguments: Sequence[float]) -> list[float]:
+        """Shifts where double precision tells them apart; correlations without the rounding beyond 1."""
         shifts, correlations = arguments[: cls._first_correlation], arguments[cls._first_correlation :]
         rounded = [min(max(r, -1.0), 1.0) if abs(r) <= 1 + _SLACK else r for r in correlations]
-        values = [*(min(max(shift, -_FAR), _FAR) for shift in shifts), *rounded]
-        try:
-            value, _ = evaluate(cls(*symbols), dict(zip(symbols, values, strict=True)), _DIGITS)
-        except SymresError:
-            return float("nan")
-        return float(value)
+        return [*(min(max(shift, -_FAR), _FAR) for shift in shifts), *rounded]
 
-    def _ball(self, arguments: list[arb], bits: int) -> arb:
-        return type(self)._enclosed(*arguments)
-
-    def _eval_evalf(self, prec: int) -> sp.Expr | None:
-        try:
-            return as_float(self, prec)
-        except SymresError:  # sympy, which asks for values even to print, then keeps the node
-            return None
-
-    def _latex(self, printer: Printer, exp: str | None = None) -> str:
+    @property
+    def _symbol(self) -> str:
         letter, count = list(type(self).__name__)
-        arguments = ", ".join(printer._print(a) for a in self.args)
-        power = f"^{{{exp}}}" if exp else ""
-        return rf"\mathrm{{{letter}}}_{count}{power}\!\left({arguments}\right)"
+        return rf"\mathrm{{{letter}}}_{count}"
 
 
 class _OfPair(_SignAverage):
@@ -228,7 +198,6 @@ class T4(_SignAverage):
         return 24 / sp.pi**2 * sp.asin(r / (1 + 2 * r)) / sp.sqrt(1 - r**2)
 
 
-SPECIAL = (S2, Q2, S4, T4)
 register(
     FunctionRecord(kind=S2),
     FunctionRecord(kind=S4, spellings={"arrays": "_four_signs({0}, {1}, {2}, {3}, {4}, {5})"}),
@@ -238,18 +207,3 @@ register(
         definition=lambda h, k, r: (1 - sp.erf(h / sp.sqrt(2)) - sp.erf(k / sp.sqrt(2)) + S2(h, k, r)) / 4,
     ),
 )
-
-
-def legend(*expressions: sp.Basic) -> list[type[_SignAverage]]:
-    """The special functions in some expressions; each has a ``meaning`` to print, and one in ``tex``."""
-    present = {type(f) for e in expressions for f in e.atoms(_SignAverage)}
-    return [kind for kind in SPECIAL if kind in present]
-
-
-def _values(function: type[_SignAverage], *arguments: Any) -> Any:
-    """The numbers of a function, entry by entry."""
-    return np.vectorize(function.number, [float])(*arguments)
-
-
-NUMBERS: Mapping[str, Callable[..., Any]] = {f.__name__: partial(_values, f) for f in SPECIAL}
-"""The special functions of floats and arrays, by name: for formulas that are compiled to NumPy."""

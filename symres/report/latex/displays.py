@@ -7,7 +7,7 @@ import re
 import sympy as sp
 
 from ...core.atoms import AverageNode
-from ...functions.records.gaussian_signs import SPECIAL
+from ...functions.records.special_function import SpecialFunction
 from ...notation import Notation, latex, width
 from ...notation import escape as escape
 from ...notation.term_order import arranged, ordered_terms
@@ -92,7 +92,7 @@ class Breaker:
         if isinstance(expr, sp.Function) and len(expr.args) == 1:
             name = r"\exp" if isinstance(expr, sp.exp) else self._write(expr.func(sp.Symbol("b"))).partition("(")[0]
             return self._enclosed(name + r"\Bigl(", expr.args[0], r"\Bigr)")
-        if type(expr) in SPECIAL:
+        if isinstance(expr, SpecialFunction):
             return self._arguments(expr)
         return [whole]
 

@@ -12,8 +12,8 @@ from ...core.atoms import FormulaAtom
 from ...core.symbols import K, S_in, gamma, z
 from ...core.words import predicate
 from ...functions.function_record import explained
-from ...functions.records.gaussian_signs import legend
-from ...layers.program import Batch, Instruction, Mean
+from ...functions.records.special_function import legend
+from ...layers.program import AxisMean, Instruction, Mean
 from ...notation import Notation, has_decimals, named
 from ...notation.decimals import decimal
 from ...results.critical_point import CriticalPoint
@@ -196,7 +196,7 @@ def _instruction(instruction: Instruction, notation: Notation) -> str:
     if isinstance(instruction, Mean):
         return rf"{name} &= \frac{{1}}{{n}} \sum_i {notation.write(instruction.integrand)}"
     u = notation.write(instruction.u)
-    if isinstance(instruction, Batch):
+    if isinstance(instruction, AxisMean):
         return rf"{name} &= \langle {u} \rangle_{{\text{{inputs}}}}"
     variance = notation.write(instruction.C_b)
     scale = notation.write(instruction.C_W)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...activations.activation import Activation
-from ...functions.records.gaussian_signs import legend
+from ...functions.records.special_function import legend
 from ...results.quantity import Quantity, Status
 from ..latex.prose import absent
 from .console import Line, Span, line

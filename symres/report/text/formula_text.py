@@ -14,7 +14,7 @@ from ...activations.activation import Formula, Phi
 from ...core.atoms import AverageNode, PowerSumNode
 from ...core.symbols import K1, K2, C, K
 from ...functions.function_record import record_of
-from ...functions.records.gaussian_signs import SPECIAL
+from ...functions.records.special_function import SpecialFunction
 from ...functions.roots.root import ImplicitNumber, Value
 from ...layers.nodes import Node
 from ...notation.long_numbers import decimal_text, is_decimal
@@ -153,7 +153,8 @@ class Maths:
         arguments = e.args[:1] if isinstance(e, sp.Heaviside) else e.args
         record = record_of(e)
         name = record.names[0] if record is not None and record.names else type(e).__name__
-        if type(e) in SPECIAL:
+        if isinstance(e, SpecialFunction):
+            name, arguments = e.written
             name = self.symbol(name)
         if isinstance(e, sp.gamma):  # not the weight of the skip connection
             name = self.symbol("Gamma")

@@ -16,7 +16,7 @@ from ...core.proof import conclusion
 from ...core.symbols import z
 from ...core.words import predicate
 from ...functions.function_record import explained
-from ...functions.records.gaussian_signs import legend
+from ...functions.records.special_function import legend
 from ...notation import named
 from ...results.quantity import Quantity, Status
 from ...results.report import Report

@@ -32,7 +32,7 @@ from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.codegen.targets.torch import TARGET as TORCH
 from symres.core.errors import SymresError
 from symres.core.symbols import K1, K2, C
-from symres.functions.records.gaussian_signs import Q2, S2, S4, SPECIAL, T4
+from symres.functions.records.gaussian_signs import Q2, S2, S4, T4
 from symres.numerics.plackett import four_signs, two_signs, two_tails
 from symres.results.quantity import Quantity, Status
 from tests.shared import runtime
@@ -266,7 +266,7 @@ FORMS = {
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("function", SPECIAL, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", FORMS, ids=lambda f: f.__name__)
 def test_modules_with_special_functions(function):
     closed = quantity(FORMS[function])
     f, g, h = (sr.export(closed, target).load().kernel for target in ("numpy", "torch", "jax"))

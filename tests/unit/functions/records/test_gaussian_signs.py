@@ -11,10 +11,12 @@ from symres.core.atoms import Enclosable, Opaque
 from symres.functions.balls import evaluate
 from symres.functions.floats.float_averages import CompiledExpressions
 from symres.functions.floats.float_compiler import CompiledFormula
-from symres.functions.records.gaussian_signs import NUMBERS, Q2, S2, S4, SPECIAL, T4
+from symres.functions.records.gaussian_signs import Q2, S2, S4, T4
+from symres.functions.records.special_function import SpecialFunction
 from symres.numerics.plackett import PAIRS
 from tests.oracles import signs
 
+KINDS = {kind.__name__: kind for kind in (S2, Q2, S4, T4)}
 R = sp.Rational
 MATRICES = [
     (R(1, 3), R(1, 5), R(-1, 5), R(1, 7), R(1, 3), R(3, 5)),
@@ -129,10 +131,10 @@ def test_infinite_shifts_and_thresholds():
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("function", SPECIAL, ids=lambda f: f.__name__)
-def test_every_evaluator_has_every_function(function):
+@pytest.mark.parametrize("name", KINDS)
+def test_every_evaluator_has_every_function(name):
     """Balls, the table, formulas compiled to NumPy and expressions in averages; against integrals over the law."""
-    name = function.__name__
+    function = KINDS[name]
     for place in PLACES[name]:
         symbols = sp.symbols(f"s:{len(place)}", real=True)
         values = dict(zip(symbols, place, strict=True))
@@ -143,7 +145,7 @@ def test_every_evaluator_has_every_function(function):
         expected = float(exact)
         found = [
             float(ball),
-            float(NUMBERS[name](*place)),
+            float(function.values(*place)),
             float(CompiledFormula(symbols, function(*symbols))(*place)),
             float(CompiledExpressions([1 + function(*symbols)])(values)[0]) - 1,
         ]
@@ -151,32 +153,31 @@ def test_every_evaluator_has_every_function(function):
         assert found[:3] == pytest.approx([expected] * 3, rel=1e-12), place
 
 
-def test_the_table_has_all_functions_that_enclose_themselves():
+def test_all_functions_that_enclose_themselves_are_of_one_kind():
     """Others are opaque: averages, roots and sums, which are never a part of a formula."""
 
     def below(kind):
         return {kind}.union(*(below(child) for child in kind.__subclasses__()))
 
     functions = {k for k in below(Enclosable) if issubclass(k, sp.Function) and not issubclass(k, Opaque)}
-    assert {k for k in functions if not k.__name__.startswith("_")} == set(SPECIAL)
-    assert NUMBERS.keys() == {f.__name__ for f in SPECIAL}
+    assert functions == below(SpecialFunction)
 
 
 def test_arrays():
     h = np.array([[0.3, 1.0], [2.0, -0.5]])
-    found = NUMBERS["S2"](h, -1.2, 0.5)
+    found = S2.values(h, -1.2, 0.5)
     assert found.shape == h.shape
-    assert found[1, 0] == NUMBERS["S2"](2.0, -1.2, 0.5)
+    assert found[1, 0] == S2.values(2.0, -1.2, 0.5)
 
 
 def test_ends_of_the_range():
     """Correlations of 1 that rounding made larger, and thresholds beyond all numbers; no law, no number."""
     one = 1 + 2**-52
-    assert NUMBERS["Q2"](0.5, 0.7, one) == pytest.approx(float(sp.erfc(sp.Rational(7, 10) / sp.sqrt(2)) / 2), rel=1e-14)
-    assert NUMBERS["S2"](0.5, 0.7, -one) == pytest.approx(float(NUMBERS["S2"](0.5, 0.7, -1.0)), rel=1e-14)
-    assert NUMBERS["T4"](one) == 1
-    assert NUMBERS["Q2"](1e6, -3.0, 0.5) == 0 == NUMBERS["Q2"](22836.0, 18104.0, 0.79277)
-    assert NUMBERS["Q2"](-1e6, 3.0, 0.5) == pytest.approx(float(mp.erfc(3 / mp.sqrt(2)) / 2), rel=1e-14)
-    assert NUMBERS["S2"](1e9, 2.0, 0.3) == pytest.approx(float(mp.erf(2 / mp.sqrt(2))), rel=1e-14)
+    assert Q2.values(0.5, 0.7, one) == pytest.approx(float(sp.erfc(sp.Rational(7, 10) / sp.sqrt(2)) / 2), rel=1e-14)
+    assert S2.values(0.5, 0.7, -one) == pytest.approx(float(S2.values(0.5, 0.7, -1.0)), rel=1e-14)
+    assert T4.values(one) == 1
+    assert Q2.values(1e6, -3.0, 0.5) == 0 == Q2.values(22836.0, 18104.0, 0.79277)
+    assert Q2.values(-1e6, 3.0, 0.5) == pytest.approx(float(mp.erfc(3 / mp.sqrt(2)) / 2), rel=1e-14)
+    assert S2.values(1e9, 2.0, 0.3) == pytest.approx(float(mp.erf(2 / mp.sqrt(2))), rel=1e-14)
     no_laws = {"S2": (1, 2, 1.1), "Q2": (1, 2, -2), "T4": (-0.4,), "S4": (1 / 3, 0.2, -0.2, 0.1, 0.3, 2)}
-    assert all(np.isnan(NUMBERS[name](*place)) for name, place in no_laws.items())
+    assert all(np.isnan(KINDS[name].values(*place)) for name, place in no_laws.items())
