@@ -20,16 +20,19 @@ def _gated(phi: str) -> str:
 
 
 def _without_theory(what: str) -> str:
-    """What depends on positions, time or chance has no forward equation here; models that have it are measured."""
+    """What depends on order, time or chance has no forward equation here; models that have it are measured."""
     return (
         f"symres has no theory for {what}; symres.torch measures, reads and initialises PyTorch models that have it: "
         "st.measure(model, x)"
     )
 
 
-_ATTENTION = _without_theory("attention")
-_CONVOLUTION = _without_theory("convolutions and other mixing of positions")
-_POOLING = _without_theory("pooling")
+_ATTENTION = "in an equation it is Attention(u): z + Attention(LayerNorm(z)); the layer with it is transformer"
+_CONVOLUTION = "in an equation it is Conv(u): z + Conv(phi(LayerNorm(z))); the layer with it is conv_resnet"
+_POOLING = "the average over positions is Pool(u): Dense(Pool(phi(z)))"
+_MAXIMUM = (
+    f"the maximum of activations is not Gaussian, and needs as many variables as the window has pixels; {_POOLING}"
+)
 _RECURRENCE = _without_theory("recurrent layers")
 
 # in lower case, without underscores
@@ -47,12 +50,13 @@ _REMEDIES: Mapping[str, str] = MappingProxyType(
         "swiglu": _gated("silu"),
         "geglu": _gated("gelu"),
         "reglu": _gated("relu"),
-        **dict.fromkeys(("attention", "selfattention", "multiheadattention", "mha", "transformer", "vit"), _ATTENTION),
+        **dict.fromkeys(("attention", "selfattention", "multiheadattention", "mha", "vit"), _ATTENTION),
         **dict.fromkeys(("gpt", "gpt2", "bert", "llama"), _ATTENTION),
+        "unet": _without_theory("layers that change the number of positions back and forth"),
         **dict.fromkeys(("softmax", "logsoftmax", "softmin", "softmax2d"), _without_theory("softmax")),
-        **dict.fromkeys(("conv", "conv1d", "conv2d", "conv3d", "convolution", "cnn", "mixer", "unet"), _CONVOLUTION),
-        **dict.fromkeys(("maxpool", "maxpool1d", "maxpool2d", "maxpool3d", "avgpool", "pool", "pooling"), _POOLING),
-        **dict.fromkeys(("avgpool1d", "avgpool2d", "avgpool3d", "globalaveragepool"), _POOLING),
+        **dict.fromkeys(("conv1d", "conv2d", "conv3d", "convolution", "cnn"), _CONVOLUTION),
+        **dict.fromkeys(("maxpool", "maxpool1d", "maxpool2d", "maxpool3d"), _MAXIMUM),
+        **dict.fromkeys(("avgpool", "avgpool1d", "avgpool2d", "avgpool3d", "globalaveragepool", "pooling"), _POOLING),
         **dict.fromkeys(("rnn", "lstm", "gru", "mamba", "rwkv"), _RECURRENCE),
         **dict.fromkeys(
             ("dropout", "alphadropout", "droppath", "stochasticdepth"),

@@ -17,9 +17,10 @@ import keyword
 import operator
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any, Protocol
 
 import sympy as sp
 from flint import arb, ctx
@@ -43,6 +44,8 @@ _NUMBER = re.compile(r"(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 NAME = re.compile(rf"(?<![\w.]){_NAME.pattern}", re.ASCII)  # in running text; not the exponent of 1e5
 _OPERATOR = re.compile(r"\*\*|<=|>=|[-+*/^(),<>|]")
+_STRING = re.compile(r"\"[^\"]*\"|'[^']*'")
+_SETTING = re.compile(r"\s*=(?!=)\s*")  # behind the name of an argument
 _BLANK = re.compile(r"[ \t\r\n]+")
 
 
@@ -64,6 +67,21 @@ def _where(condition: _Comparison, then: sp.Expr, otherwise: sp.Expr) -> sp.Expr
     difference = condition.left - condition.right
     chosen = sp.Heaviside(difference if condition.sign in (">", ">=") else -difference)
     return chosen * then + (1 - chosen) * otherwise
+
+
+class WithSettings(Protocol):
+    """A function whose arguments may be given by name, as text and as words too: ``scale="1/d"``, ``tied=True``.
+
+    Attributes:
+        settings: the names of its arguments.
+        words: what may stand without quotation marks in the place of text.
+    """
+
+    settings: Collection[str]
+    words: Mapping[str, Any]
+
+    def __call__(self, *arguments: sp.Expr, **named: Any) -> sp.Expr:
+        """Its value."""
 
 
 class _ParsedFunctions(Mapping[str, tuple[Function, int, int]]):
@@ -320,10 +338,13 @@ class _Parser:
             remedy = ("" if is_slip else foreign_remedy(name)) or nearest(name, names)
             remedy = remedy or f"use {', '.join([*PARSED_FUNCTIONS, *self._nodes])} or the name of an activation"
             raise self.error(token, f"unknown function '{abbreviated(name, 30)}'", remedy)
-        opening = self._next()
+        opening, named = self._next(), dict[str, Any]()
         arguments = [self._comparison()]
         while self._take(","):
-            arguments.append(self._comparison())
+            if setting := self._setting(function):
+                named[setting[0]] = setting[1]
+            else:
+                arguments.append(self._word(function) or self._comparison())
         self._close(opening, ")")
         if not least <= len(arguments) <= greatest:
             wanted = str(least) if least == greatest else f"{least} to {greatest}"
@@ -342,12 +363,30 @@ class _Parser:
         if function in (sp.exp, sp.sinh, sp.cosh) and isinstance(first, sp.Expr) and first.is_number:
             self._check_size(token, sp.E, first)
         try:
-            value = function(*arguments)
+            value = function(*arguments, **named)
         except (TypeError, ValueError):  # sympy's refusal to compare what may be complex
             raise self.error(
                 token, "a comparison of values that are not real", "give a formula that is real for every real z"
             ) from None
         return self._checked(token, value)
+
+    def _setting(self, function: Function) -> tuple[str, Any] | None:
+        """An argument with its name, if one comes next."""
+        name = self.token
+        if name.text not in getattr(function, "settings", ()):
+            return None
+        if (sign := _SETTING.match(self.text, name.start + len(name.text))) is None:
+            return None
+        if string := _STRING.match(self.text, sign.end()):
+            self.token = self._read(string.end())
+            return name.text, string.group()[1:-1]
+        self.token = self._read(sign.end())
+        return name.text, self._word(function) or self._sum()
+
+    def _word(self, function: Function) -> Any:
+        """What a word stands for that a function takes as an argument, if one comes next."""
+        words = getattr(function, "words", {})
+        return words[self._next().text] if self.token.text in words else None
 
     # ---- limits of sizes and values ---------------------------------------------------------------------------
     def _descend(self) -> None:

@@ -9,7 +9,7 @@ import sympy as sp
 
 from ..activations.activation import Activation
 from ..activations.formula_parser import nearest
-from ..core.errors import DeclarationError
+from ..core.errors import DeclarationError, UnsupportedLayer
 from ..core.foreign import THEORIES, reader_of
 from ..core.scalars import Number, parameter
 from ..core.symbols import K1, K2, C, K, Theta, z
@@ -29,9 +29,16 @@ def subject_of(subject: Subject) -> DerivedLayer | Quantity:
 
     Raises:
         DeclarationError: it is neither.
+        UnsupportedLayer: it has positions.
     """
     if isinstance(subject, str | Activation | Declaration):
         subject = reader_of(THEORIES)(subject)
+    if isinstance(subject, DerivedLayer) and subject.has_positions:
+        raise UnsupportedLayer(
+            "the check of a theory with positions",
+            "the oracles do not draw networks with positions yet",
+            "measure a model of your own with symres.torch.measure",
+        )
     if isinstance(subject, DerivedLayer | Quantity):
         return subject
     shown = repr(subject) if len(repr(subject)) <= 40 else f"this {type(subject).__name__}"

@@ -21,6 +21,7 @@ from ..core.words import with_digest
 from ..layers import architectures
 from ..layers.equation_parser import builder, is_equation, names_node, options
 from ..layers.layer import Layer
+from ..layers.positions import Tokens
 
 if TYPE_CHECKING:
     from ..results.observable import Observable
@@ -42,6 +43,16 @@ class Request:
     layer: Layer  # the layer built from it
     settings: dict[str, str]  # numbers for parameters, as the user wrote them
     positive: tuple[str, ...] = ()  # names of the formula that stay positive symbols
+    tokens: str | None = None  # of each input, as the user wrote their number
+
+    @property
+    def positions(self) -> Tokens | None:
+        """The tokens of each input.
+
+        Raises:
+            DeclarationError: that is not a number of them.
+        """
+        return None if self.tokens is None else Tokens(self.tokens)
 
     @property
     def title(self) -> str:
@@ -89,6 +100,7 @@ class Request:
             words += ["--set", f"{key}={value}"]
         for name in self.positive:
             words += ["--positive", name]
+        words += [] if self.tokens is None else ["--tokens", self.tokens]
         return shlex.join([*words, *options])
 
 

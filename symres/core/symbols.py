@@ -18,10 +18,18 @@ z = Symbol("z", real=True)  # a neuron of the stream (preactivation); also the v
 K = Symbol("K", positive=True)  # kernel of the preactivation, one input
 K1 = Symbol("K1", positive=True)  # kernel of the first of two inputs
 K2 = Symbol("K2", positive=True)
-C = Symbol("C", real=True)  # covariance of two inputs, C**2 <= K1*K2
+C = Symbol("C", real=True)  # covariance of two inputs, C**2 <= K1*K2; of two positions of one
+P1 = Symbol("P1", real=True)  # covariance of two positions of the first of two inputs
+P2 = Symbol("P2", real=True)
+E = Symbol("E", real=True)  # covariance of two inputs at two positions
+T = Symbol("T", positive=True, integer=True)  # number of positions
+t = Symbol("t", nonnegative=True)  # variance of the change of a neuron at one position
+s = Symbol("s", real=True)  # covariance of its changes at two positions
 
 C_W = Symbol("C_W", positive=True)  # fan_in * Var(weight)
 C_b = Symbol("C_b", nonnegative=True)  # Var(bias)
+C_A = Symbol("C_A", positive=True)  # of an attention, C_O*C_V
+C_1, C_2, C_3 = (Symbol(f"C_{i}", positive=True) for i in (1, 2, 3))  # of the first, second and gating dense layer
 gamma = Symbol("gamma", real=True)  # weight of the skip connection
 xi = Symbol("xi", real=True)  # weight of the branch
 
@@ -54,16 +62,22 @@ def shared(number: int) -> Symbol:
     return Symbol(f"t{number}", real=True)
 
 
-def at_input(statistic: Symbol, a: int) -> Symbol:
-    """A statistic at input a; one input has no index."""
-    return statistic if a == 0 else Symbol(f"{statistic.name}_{a}", real=True)
+def at_place(statistic: Symbol, index: str) -> Symbol:
+    """A statistic at the place of an index; one input has none."""
+    return Symbol(f"{statistic.name}_{index}", real=True) if index else statistic
 
 
-def variance(source: Symbol, a: int, b: int) -> Symbol:
-    """The covariance of a source at inputs a and b; one input has no index."""
-    index = source.name.removeprefix("y")
-    name = f"S{index}" if a == b == 0 else f"S{index}_{a}{b}"
-    return Symbol(name, positive=True) if a == b else Symbol(name, real=True)
+def variance(source: Symbol, index: str, is_of_one: bool, letter: str = "S") -> Symbol:
+    """The covariance of a source at the two places of an index, which may be the same; one input has none.
+
+    Args:
+        source: the neuron of a draw.
+        index: of the places.
+        is_of_one: whether they are the same.
+        letter: S; another for the Gram numbers of what it reads.
+    """
+    name = f"{letter}{source.name.removeprefix('y')}" + f"_{index}" * bool(index)
+    return Symbol(name, positive=True) if is_of_one else Symbol(name, real=True)
 
 
 kappa = Symbol("kappa", positive=True)  # bound variable of a root: the kernel K* that solves an equation

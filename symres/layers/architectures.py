@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
 from types import MappingProxyType
-from typing import ParamSpec
+from typing import ParamSpec, TypeVar
 
 import sympy as sp
 
@@ -20,10 +20,12 @@ from ..core import symbols
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, scalar, whole
 from .layer import Layer
+from .mixing import Attention, Conv, TokenMix
 from .nodes import Dense
-from .normalisation import BatchNorm, LayerNorm
+from .normalisation import BatchNorm, LayerNorm, RMSNorm
 
 _P = ParamSpec("_P")
+Choice = TypeVar("Choice")
 
 
 def _architecture(build: Callable[_P, Layer]) -> Callable[_P, Layer]:
@@ -133,10 +135,123 @@ def two_layer_block(phi: Declared, gamma: Number = 1, xi: Number = symbols.xi) -
     return Layer(_skip(gamma) + scalar(xi, "xi") * Dense(activation(phi)(Dense(symbols.z))), "two_layer_block")
 
 
+@_architecture
+def transformer(
+    phi: Declared,
+    norm: str = "layer",
+    place: str = "pre",
+    gated: bool = False,
+    gamma: Number = 1,
+    C_A: Number = symbols.C_A,
+    C_Q: Number = 1,
+    C_K: Number = 1,
+    C_1: Number = symbols.C_1,
+    C_2: Number = symbols.C_2,
+    C_3: Number = symbols.C_3,
+    C_b: Number = 0,
+) -> Layer:
+    """Transformer block, ``h = gamma*z + Attention(norm(z))`` and ``z' = gamma*h + Dense(phi(Dense(norm(h))))``.
+
+    Args:
+        phi: the activation.
+        norm: "layer" for LayerNorm, "rms" for RMSNorm.
+        place: of the normalisers, "pre" for branches' inputs, "post" for sums.
+        gated: whether the activation multiplies a second dense layer, of variance C_3 (SwiGLU).
+        gamma: weight of the skip connections.
+        C_A: of the attention, C_O*C_V.
+        C_Q: of its queries.
+        C_K: of its keys.
+        C_1: of the first dense layer.
+        C_2: of the second.
+        C_3: of the one that the activation multiplies.
+        C_b: variance of the biases of dense layers and behind the heads.
+
+    Examples:
+        >>> theory = sr.transformer("relu", C_A=1, C_1=2, C_2=1).derive(positions=sr.Tokens(1))
+        >>> theory.kernel_map.expr  # attention to oneself is a dense layer
+        K + 2
+    """
+    function = activation(phi)
+    normalise = _choice("norm", norm, {"layer": LayerNorm, "rms": RMSNorm})
+    before, after = _choice("place", place, {"pre": (normalise, _same), "post": (_same, normalise)})
+
+    def perceptron(u: sp.Expr) -> sp.Expr:
+        hidden = function(Dense(u, C_1, C_b))
+        return Dense(hidden * Dense(u, C_3, C_b) if gated else hidden, C_2, C_b)
+
+    h = after(_skip(gamma) + Attention(before(symbols.z), C_A, C_b, C_Q, C_K))
+    return Layer(after(scalar(gamma, "gamma") * h + perceptron(before(h))), "transformer")
+
+
+@_architecture
+def conv_resnet(
+    phi: Declared,
+    norm: str = "layer",
+    gamma: Number = 1,
+    size: int = 3,
+    C_1: Number = symbols.C_1,
+    C_2: Number = symbols.C_2,
+    C_b: Number = 0,
+) -> Layer:
+    """Pre-activation convolutional block, ``z' = gamma*z + Conv(phi(norm(Conv(phi(norm(z))))))``.
+
+    Args:
+        phi: the activation.
+        norm: "layer" for LayerNorm, "rms" for RMSNorm, "batch" for BatchNorm.
+        gamma: weight of the skip connection.
+        size: of windows, along each axis.
+        C_1: of the first convolution.
+        C_2: of the second.
+        C_b: variance of their biases.
+
+    Examples:
+        >>> sr.conv_resnet("relu", C_1=2, C_2=2).derive().kernel_map.expr  # each branch has the mean square 2/2
+        K + 1
+    """
+    function = activation(phi)
+    normalise = _choice("norm", norm, {"layer": LayerNorm, "rms": RMSNorm, "batch": BatchNorm})
+    inner = Conv(function(normalise(symbols.z)), C_1, C_b, size)
+    return Layer(_skip(gamma) + Conv(function(normalise(inner)), C_2, C_b, size), "conv_resnet")
+
+
+@_architecture
+def mixer(phi: Declared, gamma: Number = 1, C_1: Number = symbols.C_1, C_2: Number = symbols.C_2) -> Layer:
+    """MLP-Mixer block, a perceptron over tokens and one over neurons, each behind a LayerNorm.
+
+    Args:
+        phi: the activation.
+        gamma: weight of the skip connections.
+        C_1: of the first layer of each perceptron.
+        C_2: of the second.
+
+    Examples:
+        >>> sr.mixer("erf", C_1=1, C_2=3).derive(positions=sr.Tokens("oo")).kernel_map.expr
+        K + 12*asin(2/3)/pi
+    """
+    function = activation(phi)
+    h = _skip(gamma) + TokenMix(function(TokenMix(LayerNorm(symbols.z), C_1)), C_2)
+    return Layer(scalar(gamma, "gamma") * h + Dense(function(Dense(LayerNorm(h), C_1, 0)), C_2, 0), "mixer")
+
+
 def _skip(gamma: Number) -> sp.Expr:
     return scalar(gamma, "gamma") * symbols.z
 
 
-architectures: Mapping[str, Callable[..., Layer]] = MappingProxyType(
-    {build.__name__: build for build in (mlp, residual, pre_ln, ln_act, batch_norm, two_layer_block)}
-)
+def _same(u: sp.Expr) -> sp.Expr:
+    return u
+
+
+def _choice(name: str, value: str, choices: Mapping[str, Choice]) -> Choice:
+    """What a word stands for.
+
+    Raises:
+        DeclarationError: it is another.
+    """
+    if value not in choices:
+        remedy = f"pass {' or '.join(choices)}"
+        raise DeclarationError(f"a layer with {name} = {value}", "it is unknown", remedy)
+    return choices[value]
+
+
+_ALL = (mlp, residual, pre_ln, ln_act, batch_norm, two_layer_block, transformer, conv_resnet, mixer)
+architectures: Mapping[str, Callable[..., Layer]] = MappingProxyType({build.__name__: build for build in _ALL})

@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 import sympy as sp
 
@@ -18,6 +20,7 @@ from ..core.errors import DeclarationError
 from ..core.scalars import Number, scalar
 from ..core.symbols import C_W, C_b, gamma, xi, z
 from . import architectures
+from . import mixing as mixing  # its nodes are known to equations
 from . import normalisation as normalisation  # its nodes are known to equations
 from .layer import Layer
 from .nodes import PHI, Node, node_classes
@@ -130,9 +133,10 @@ def written(text: str, phi: Activation | None, parameters: Mapping[str, sp.Expr]
 
     Args:
         text: in z, ``phi``, every declared node by the name of its class (``Dense``, ``LayerNorm``...), activations
-            by name, gamma, xi, C_W, C_b and numbers: functions of numbers and parameters are numbers, ``z/sqrt(2)``.
-            Every ``Dense`` draws weights of its own; what is used several times is given a name behind the equation:
-            ``Dense(phi(h)*h), h = Dense(z)``. A left side ``z' =`` may stand before it.
+            by name, gamma, xi, variances, whose names begin with C_, and numbers: functions of numbers and parameters
+            are numbers, ``z/sqrt(2)``. Every ``Dense`` draws weights of its own; what is used several times is given a
+            name before or behind the equation: ``h = Dense(z); Dense(phi(h)*h)``, ``Dense(phi(h)*h), h = Dense(z)``. A
+            left side ``z' =`` may stand before it. Arguments of nodes may be given by name: ``Dense(z, C_b=0)``.
         phi: the activation that ``phi`` stands for, and its own name as well; None if the equation does not name it.
         parameters: further names, and numbers for any.
 
@@ -151,8 +155,8 @@ def written(text: str, phi: Activation | None, parameters: Mapping[str, sp.Expr]
         return _value_or_atom(phi, u)
 
     functions: dict[str, Function] = {name: partial(_pointwise, name) for name in (*PARSED_FUNCTIONS, *activations)}
-    functions |= {name: partial(_node, node) for name, node in node_classes.items()}
-    known = {s.name: s for s in (gamma, xi, C_W, C_b)} | dict(parameters)
+    functions |= {name: _NodeCall(node) for name, node in node_classes.items()}
+    known = _variances(text) | {s.name: s for s in (gamma, xi, C_W, C_b)} | dict(parameters)
     functions[PHI] = chosen
     name_of_phi = None if phi is None else phi.formula.label()[0]
     if name_of_phi is not None and name_of_phi in activations:  # its name says phi too
@@ -163,6 +167,13 @@ def written(text: str, phi: Activation | None, parameters: Mapping[str, sp.Expr]
     if phi is not None and not used:
         raise DeclarationError(f"the layer {text}", f"the activation {phi.name} is not in it", "write phi(...)")
     return Layer(forward, " ".join(text.split()))
+
+
+def _variances(text: str) -> dict[str, sp.Expr]:
+    """The names of an equation that can only be variances: C_1 of a weight, C_b1 of a bias."""
+    names = {name for name in NAME.findall(text) if name.startswith("C_")}
+    is_bias = {name: name.startswith(C_b.name) for name in names}
+    return {n: sp.Symbol(n, nonnegative=True) if b else sp.Symbol(n, positive=True) for n, b in is_bias.items()}
 
 
 def _defined(
@@ -184,24 +195,51 @@ def _defined(
 
 def _parts(text: str) -> tuple[str, list[tuple[str, str]]]:
     """The equation, and the names with their meanings behind it."""
+    *before, last = text.split(";")  # none stands inside of brackets
     depth, parts = 0, [""]
-    for character in text:
+    for character in last:
         depth += (character == "(") - (character == ")")
         if character == "," and depth == 0:
             parts.append("")
         else:
             parts[-1] += character
-    matches = [_DEFINITION.fullmatch(part) for part in parts[1:]]
+    matches = [_DEFINITION.fullmatch(part) for part in (*before, *parts[1:])]
     definitions = [(match[1], match[2]) for match in matches if match is not None]
     return (parts[0], definitions) if len(definitions) == len(matches) else (text, [])
 
 
-def _node(node: type[Node], *arguments: sp.Expr) -> sp.Expr:
-    names = node.argument_names
-    if len(arguments) > len(names):
-        found = f"{len(arguments)} arguments were passed, it takes at most {len(names)}"
-        raise DeclarationError(f"the node {node.__name__}", found, f"write {node.__name__}({', '.join(names)})")
-    return node(*arguments)
+@dataclass(frozen=True)
+class _NodeCall:
+    """A node as a function of equations.
+
+    Args:
+        node: its class.
+    """
+
+    node: type[Node]
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The names of its arguments."""
+        return self.node.argument_names[1:]
+
+    @property
+    def words(self) -> Mapping[str, Any]:
+        """Words that stand for themselves, or for truth values."""
+        return {"True": True, "False": False, **{word: word for word in self.node.argument_words}}
+
+    def __call__(self, *arguments: sp.Expr, **named: Any) -> sp.Expr:
+        """The node of some arguments.
+
+        Raises:
+            DeclarationError: too many.
+        """
+        names = self.node.argument_names
+        if len(arguments) > len(names):
+            found = f"{len(arguments)} arguments were passed, it takes at most {len(names)}"
+            remedy = f"write {self.node.__name__}({', '.join(names)})"
+            raise DeclarationError(f"the node {self.node.__name__}", found, remedy)
+        return self.node(*arguments, **named)
 
 
 def _pointwise(name: str, u: sp.Expr, *values: sp.Expr) -> sp.Expr:

@@ -18,6 +18,7 @@ from ..core.symbols import z
 from ..notation import latex
 from ..notation.facts import Equations, in_line
 from ..notation.facts import equation as fact
+from .layouts import Axis
 from .nodes import Node
 from .program import Program, lower
 
@@ -79,14 +80,17 @@ class Layer(Shown):
     def _facts(self) -> list[Fact]:
         return [fact(str(left), latex(left), right) for left, right in self.equations]
 
-    def derive(self) -> Any:
+    def derive(self, positions: Axis | None = None) -> Any:
         """The theory of deep networks built from the layer, what ``sr.derive`` returns of it.
+
+        Args:
+            positions: in each input, such as ``sr.Tokens(16)``.
 
         Examples:
             >>> sr.layer("Dense(z^6)").derive().kernel_map.expr  # <z^12> = 10395 K^6
             10395*C_W*K**6 + C_b
         """
-        return reader_of(THEORIES)(self)
+        return reader_of(THEORIES)(self, positions=positions)
 
     @property
     def text(self) -> str:

@@ -27,6 +27,7 @@ from ..activations.formula_parser import PARSED_FUNCTIONS, VARIABLE
 from ..core.errors import DeclarationError, UnsupportedLayer
 from ..core.scalars import Number, equation, scalar
 from ..core.symbols import C_W, SHARED, C_b
+from .across import HERE, Across
 
 PHI = "phi"  # the activation of a layer that is written as text
 _CONSTANTS = ("pi",)
@@ -60,8 +61,11 @@ class Averaging(Protocol[N]):
 class Instructions(Averaging[sp.Expr], Protocol):
     """What a program offers to a node that lowers."""
 
-    def draw(self, u: sp.Expr, C_W: sp.Expr, C_b: sp.Expr, width: sp.Expr) -> sp.Expr:
-        """Fresh Gaussian neurons with covariance ``C_b + C_W <u u'>``."""
+    def draw(self, u: sp.Expr, C_W: sp.Expr, C_b: sp.Expr, width: sp.Expr, across: Across = HERE) -> sp.Expr:
+        """Fresh Gaussian neurons with covariance ``C_b + C_W <u u'>``, or what a rule across positions makes of it."""
+
+    def pool(self, u: sp.Expr) -> sp.Expr:
+        """The average over all positions."""
 
 
 class Net(Averaging[N], Protocol[N]):
@@ -80,6 +84,7 @@ class Node(sp.Expr):
 
     Attributes:
         argument_names: of an equation as text, in order.
+        argument_words: words that stand for themselves as arguments of an equation.
 
     Raises:
         DeclarationError: the class has the name of a function, an activation, a symbol or a node of symres; or a node
@@ -98,6 +103,7 @@ class Node(sp.Expr):
     """
 
     argument_names: ClassVar[tuple[str, ...]] = ("u",)
+    argument_words: ClassVar[tuple[str, ...]] = ()
 
     is_commutative = True
     is_extended_real = True
@@ -167,7 +173,48 @@ def _meaning(name: str, module: str) -> str:
     return ""
 
 
-class Dense(Node):
+class Drawn(Node, abstract=True):
+    """A node that draws weights: every call has its own, also with the same arguments.
+
+    Its arguments are those of ``settings``, in order, and a tag, the identity of the draw.
+
+    Attributes:
+        settings: the arguments behind u, with what they are in the shortest text.
+    """
+
+    settings: ClassVar[Mapping[str, sp.Basic]]
+
+    def __new__(cls, u: Number, *values: sp.Basic, tag: sp.Dummy | None = None) -> Self:
+        """A new draw; subclasses say which numbers they take."""
+        # A Dummy, because its index survives pickling and copies without colliding with the tags of later calls.
+        tag = values[-1] if values and isinstance(values[-1], sp.Dummy) else tag or sp.Dummy("draw")
+        values = values[: len(cls.settings)]
+        return sp.Expr.__new__(cls, equation(u, f"the argument of a {cls.__name__}"), *values, tag)
+
+    @property
+    def free_symbols(self) -> set[sp.Symbol]:
+        """Symbols of the arguments; the tag is no parameter."""
+        return set().union(*(a.free_symbols for a in self.args[:-1]))
+
+    def setting(self, name: str) -> sp.Basic:
+        """An argument by its name."""
+        return self.args[1 + list(self.settings).index(name)]
+
+    def _marks(self, printer: Printer) -> list[str]:
+        """The settings that are not those of the shortest text."""
+        pairs = zip(self.settings.items(), self.args[1:-1], strict=True)
+        return [f"{name}={printer._print(value)}" for (name, usual), value in pairs if value != usual]
+
+    def _sympystr(self, printer: Printer) -> str:
+        return f"{type(self).__name__}({', '.join([printer._print(self.args[0]), *self._marks(printer)])})"
+
+    def _latex(self, printer: Printer) -> str:
+        marks = ",".join(self._marks(printer))
+        below = f"_{{{marks}}}" if marks else ""
+        return rf"\operatorname{{{type(self).__name__}}}{below}\left({printer._print(self.args[0])}\right)"
+
+
+class Dense(Drawn):
     """A wide dense layer: ``y_i = b_i + sum_j W_ij u_j`` with ``Var W = C_W / fan_in`` and ``Var b = C_b``.
 
     Every call draws weights of its own, also with the same ``u``; bind the result to a name to use one draw twice:
@@ -190,26 +237,13 @@ class Dense(Node):
     """
 
     argument_names = ("u", "C_W", "C_b")  # a width and a tag have no text
+    settings: ClassVar = {"C_W": C_W, "C_b": C_b, "width": sp.Integer(1)}
 
     def __new__(
         cls, u: Number, C_W: Number = C_W, C_b: Number = C_b, width: Number = 1, tag: sp.Dummy | None = None
-    ) -> Dense:
+    ) -> Self:
         """A new draw; numbers may be int, float, str, Fraction or sympy."""
-        # A Dummy, because its index survives pickling and copies without colliding with the tags of later calls.
-        tag = sp.Dummy("dense") if tag is None else tag
-        return sp.Expr.__new__(
-            cls,
-            equation(u, "the argument of a Dense"),
-            scalar(C_W, "C_W"),
-            scalar(C_b, "C_b"),
-            scalar(width, "width"),
-            tag,
-        )
-
-    @property
-    def free_symbols(self) -> set[sp.Symbol]:
-        """Symbols of the arguments; the tag is no parameter."""
-        return set().union(*(a.free_symbols for a in self.args[:4]))
+        return super().__new__(cls, u, scalar(C_W, "C_W"), scalar(C_b, "C_b"), scalar(width, "width"), tag=tag)
 
     def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
         """One instruction ``Draw``."""
@@ -221,16 +255,5 @@ class Dense(Node):
         weight_variance, bias_variance, width = rest[:3]
         return net.dense(u, weight_variance, bias_variance, width)
 
-    def _marks(self, printer: Printer, width: str) -> list[str]:
-        """The settings that are not those of ``Dense(u)``; that of the width has this name."""
-        usual = {"C_W": C_W, "C_b": C_b, width: sp.Integer(1)}
-        settings = zip(usual.items(), self.args[1:4], strict=True)
-        return [f"{name}={printer._print(value)}" for (name, default), value in settings if value != default]
-
-    def _sympystr(self, printer: Printer) -> str:
-        return f"Dense({', '.join([printer._print(self.args[0]), *self._marks(printer, 'width')])})"
-
     def _latex(self, printer: Printer) -> str:
-        marks = ",".join(self._marks(printer, "n"))
-        below = f"_{{{marks}}}" if marks else ""
-        return rf"\operatorname{{Dense}}{below}\left({printer._print(self.args[0])}\right)"
+        return super()._latex(printer).replace("width=", "n=")

@@ -2,8 +2,8 @@
 
     Mean(s, h)                     s = (1/n) sum_i h(neuron i), an average over the neurons
     Draw(y, u, C_W, C_b, width)    y_i ~ N(0, C_b + C_W (1/n) sum_i u_i u'_i), a wide dense layer of u
-    Batch(t, u)                    t_i = average of u_i over the inputs of a large batch; for batch normalisation only
-    out                            the next stream, linear in the sources z, y1, y2, ... and the batch averages
+    AxisMean(t, u, over)           t_i = average of u_i over the inputs of a large batch, or over all positions
+    out                            the next stream, linear in the sources z, y1, y2, ... and the averages
 
 u' is u at the second of two inputs. At infinite width statistics s are numbers, and sources y are jointly Gaussian.
 
@@ -21,7 +21,8 @@ import sympy as sp
 from ..activations.activation import Formula, Phi
 from ..activations.validation import require_distinct
 from ..core.errors import DeclarationError, SymresError, UnsupportedLayer
-from ..core.symbols import KERNELS, at_input, shared, source, statistic, variance, z
+from ..core.symbols import KERNELS, at_place, shared, source, statistic, variance, z
+from .across import HERE, Across, Pooled
 from .nodes import Node
 
 
@@ -53,6 +54,7 @@ class Draw:
         C_W: fan_in * Var(weight).
         C_b: Var(bias).
         width: of the output, in units of the stream's width n.
+        across: how positions are mixed.
     """
 
     name: sp.Symbol
@@ -60,24 +62,38 @@ class Draw:
     C_W: sp.Expr
     C_b: sp.Expr
     width: sp.Expr
+    across: Across = HERE
+
+    @property
+    def arguments(self) -> tuple[sp.Expr, ...]:
+        """All that it reads: u, and what the rule reads besides."""
+        return (self.u, *self.across.arguments)
 
     def __str__(self) -> str:
         wide = "" if self.width == 1 else f", width {self.width}"
-        return f"{self.name} ~ N(0, {self.C_b} + {self.C_W}*<u u'>), u = {self.u}{wide}"
+        mixed = "" if self.across is HERE else f", across {self.across}"
+        return f"{self.name} ~ N(0, {self.C_b} + {self.C_W}*<u u'>), u = {self.u}{wide}{mixed}"
 
 
 @dataclass(frozen=True)
-class Batch:
-    """``name_i = average of u_i over a large batch of exchangeable inputs``, for u linear in the sources."""
+class AxisMean:
+    """``name_i = average of u_i``, for u linear in the sources.
+
+    Args:
+        name: what is the same for all members of the axis.
+        u: what is averaged.
+        over: "input", those of a large batch of exchangeable inputs; or "position".
+    """
 
     name: sp.Symbol
     u: sp.Expr
+    over: str = "input"
 
     def __str__(self) -> str:
-        return f"{self.name} = batch({self.u})"
+        return f"{self.name} = {'batch' if self.over == 'input' else 'pool'}({self.u})"
 
 
-Instruction = Mean | Draw | Batch
+Instruction = Mean | Draw | AxisMean
 
 
 @dataclass(frozen=True)
@@ -102,15 +118,31 @@ class Program:
         """The dense layers."""
         return tuple(i for i in self.instructions if isinstance(i, Draw))
 
+    @property
+    def has_positions(self) -> bool:
+        """Whether it mixes positions."""
+        pools = any(average.over == "position" for average in self.averages.values())
+        return pools or any(draw.across is not HERE for draw in self.draws)
+
+    @property
+    def is_uncorrelated(self) -> bool:
+        """Whether it is the law of positions without covariance."""
+        return any(draw.across.is_uncorrelated for draw in self.draws)
+
     @cached_property
-    def batches(self) -> dict[sp.Symbol, sp.Expr]:
-        """What is averaged over the inputs, by the name of the average."""
-        return {i.name: i.u for i in self.instructions if isinstance(i, Batch)}
+    def averages(self) -> dict[sp.Symbol, AxisMean]:
+        """The averages over inputs or positions, by name."""
+        return {i.name: i for i in self.instructions if isinstance(i, AxisMean)}
+
+    @property
+    def has_batch(self) -> bool:
+        """Whether it averages over the inputs of a batch."""
+        return any(average.over == "input" for average in self.averages.values())
 
     @cached_property
     def coefficients(self) -> dict[sp.Symbol, sp.Expr]:
-        """The output as a linear form in the sources and batch averages."""
-        return {s: self.out.diff(s) for s in (*self.sources, *self.batches) if self.out.has(s)}
+        """The output as a linear form in the sources and averages."""
+        return {s: self.out.diff(s) for s in (*self.sources, *self.averages) if self.out.has(s)}
 
     @cached_property
     def formulas(self) -> tuple[Formula, ...]:
@@ -155,6 +187,7 @@ class Builder:
     def __init__(self) -> None:
         self.instructions: list[Instruction] = []
         self._widths: dict[sp.Symbol, sp.Expr] = {z: sp.Integer(1)}
+        self._pooled: dict[sp.Symbol, sp.Expr] = {}  # averages over positions of what is not linear
         self._centred: dict[sp.Symbol, sp.Expr] = {}  # statistics that vanish at infinite width, and that value
         self._node: sp.Expr = z  # that is being lowered
 
@@ -175,6 +208,7 @@ class Builder:
     def mean(self, integrand: sp.Expr) -> sp.Expr:
         """The average of a pointwise expression over the neurons; averaging the same twice is one statistic."""
         self._check(integrand)
+        self._require_no_pool(integrand)
         means = {i.integrand: i.name for i in self.instructions if isinstance(i, Mean)}
         if not integrand.free_symbols & self._widths.keys() or integrand in means:
             return means.get(integrand, integrand)
@@ -186,10 +220,6 @@ class Builder:
 
     def batch(self, u: sp.Expr) -> sp.Expr:
         """The average over the inputs of a large batch, for every neuron; averaging the same twice is one average."""
-        self._check(u)
-        batches = {i.u: i.name for i in self.instructions if isinstance(i, Batch)}
-        if not u.free_symbols & self._widths.keys() or u in batches:
-            return batches.get(u, u)
         if not self._is_linear(u):
             raise UnsupportedLayer(
                 f"the node {self._node}",
@@ -197,10 +227,30 @@ class Builder:
                 f"product has batch statistics that differ from neuron to neuron{self._told(u)}",
                 "normalise before the activation: phi(BatchNorm(Dense(...)))",
             )
-        name = shared(1 + len(batches))
-        self._widths[name] = next(self._widths[s] for s in u.free_symbols if s in self._widths)  # _check: all are equal
-        self.instructions.append(Batch(name, u))
+        return self._average(u, "input")
+
+    def pool(self, u: sp.Expr) -> sp.Expr:
+        """The average over all positions; what is not linear stands for it until a draw reads it."""
+        if self._is_linear(u):
+            return self._average(u, "position")
+        self._check(u)
+        name = sp.Dummy("pooled", real=True)
+        self._widths[name], self._pooled[name] = self._width(u), u
         return name
+
+    def _average(self, u: sp.Expr, over: str) -> sp.Expr:
+        """An average of what is linear in neurons; averaging the same twice is one average."""
+        self._check(u)
+        averages = {(i.u, i.over): i.name for i in self.instructions if isinstance(i, AxisMean)}
+        if not u.free_symbols & self._widths.keys() or (u, over) in averages:
+            return averages.get((u, over), u)
+        name = shared(1 + len(averages))
+        self._widths[name] = self._width(u)
+        self.instructions.append(AxisMean(name, u, over))
+        return name
+
+    def _width(self, u: sp.Expr) -> sp.Expr:
+        return next(self._widths[s] for s in u.free_symbols if s in self._widths)  # _check: all are equal
 
     def _is_linear(self, u: sp.Expr) -> bool:
         """Whether an expression is a linear combination of neurons, and a number."""
@@ -211,18 +261,47 @@ class Builder:
         """What a linear combination has besides neurons, at infinite width."""
         return sp.expand(u.xreplace(dict.fromkeys(self._widths, sp.Integer(0))).xreplace(self._centred))
 
-    def draw(self, u: sp.Expr, C_W: sp.Expr, C_b: sp.Expr, width: sp.Expr) -> sp.Expr:
+    def draw(self, u: sp.Expr, C_W: sp.Expr, C_b: sp.Expr, width: sp.Expr, across: Across = HERE) -> sp.Expr:
         """Fresh Gaussian neurons; every call is a source of its own."""
-        self._check(u)
+        if (pooled := self._pooled.keys() & u.free_symbols) and across is HERE:
+            u, across = self._before_pool(u, pooled), Pooled()
+        for argument in (u, *across.arguments):
+            self._check(argument)
+            self._require_no_pool(argument)
         self._check_variances(C_W, C_b, width)
         name = source(1 + sum(isinstance(i, Draw) for i in self.instructions))
         self._widths[name] = width
-        self.instructions.append(Draw(name, u, C_W, C_b, width))
+        self.instructions.append(Draw(name, u, C_W, C_b, width, across))
         return name
+
+    def _before_pool(self, u: sp.Expr, pooled: set[sp.Symbol]) -> sp.Expr:
+        """What is pooled in the argument of a draw that is nothing else."""
+        before = sp.expand(u.xreplace({name: self._pooled[name] for name in pooled}))
+        is_sum = (
+            self._is_linear(u) and not u.xreplace(dict.fromkeys(pooled, sp.S.Zero)).free_symbols & self._widths.keys()
+        )
+        if not is_sum:
+            self._require_no_pool(u)
+        return before
+
+    def _require_no_pool(self, u: sp.Expr) -> None:
+        """Refuse averages over positions where no draw reads them alone.
+
+        Raises:
+            UnsupportedLayer: there is one.
+        """
+        if self._pooled.keys() & u.free_symbols:
+            raise UnsupportedLayer(
+                f"the node {self._node}",
+                "the mean of activations over positions is not Gaussian, and needs as many variables as there are "
+                "positions",
+                "put a Dense around the average alone: Dense(Pool(phi(z)))",
+            )
 
     def finish(self, out: sp.Expr) -> Program:
         """Check the output and freeze the program."""
         self._check(out)
+        self._require_no_pool(out)
         self._check_names(out)
         out = sp.expand(out, deep=False, power_exp=False, power_base=False, log=False, multinomial=True, basic=False)
         program = Program(tuple(self.instructions), out)
@@ -360,8 +439,8 @@ def lower(forward: sp.Expr) -> tuple[Program, dict[sp.Expr, sp.Symbol]]:
 def _check_symbols(forward: sp.Expr) -> None:
     """Parameters must not be taken for kernels, sources or each other: sympy compares names with assumptions."""
     sources = [source(i) for i in range(1, 100)]
-    variances = {variance(s, a, b) for s in sources for a, b in ((0, 0), (1, 1), (2, 2), (1, 2))}
-    statistics = {at_input(statistic(i), a) for i in range(1, 100) for a in (0, 1, 2)}
+    variances = {variance(s, index, index != "12") for s in sources for index in ("", "11", "22", "12")}
+    statistics = {at_place(statistic(i), index) for i in range(1, 100) for index in ("", "1", "2")}
     taken = {*sources, *variances, *statistics, *(shared(i) for i in range(1, 100)), *KERNELS}
     for symbol in sorted(forward.free_symbols & taken, key=str):
         found = f"{symbol} is a kernel or a name of the program's own"

@@ -13,7 +13,7 @@ from sympy.utilities.iterables import sift
 
 from ..core.errors import DeclarationError, NoClosedForm
 from ..core.scalars import Number, is_rounded, number
-from ..core.symbols import K1, K2, KERNELS, SHARED, C, K
+from ..core.symbols import K1, K2, KERNELS, SHARED, C, K, T
 from ..functions.balls import evaluate
 
 _ROUNDED = sp.Rational(1, 2**50)  # relative: by how much floats may exceed the largest covariance
@@ -30,6 +30,7 @@ class Arguments:
     unused: tuple[sp.Symbol, ...]  # whose numbers are accepted and ignored
     directed: bool  # whether kernels must not be 0
     within: tuple[tuple[sp.Symbol, int, int], ...] = ()  # symbols that must lie strictly between two numbers
+    members: sp.Expr = sp.oo  # the number of places of one input of which any two have the covariance C
 
     def named(self, kernels: Sequence[Number], values: Mapping[str, Number]) -> dict[str, Number]:
         """Numbers by name, where those of kernels may have been passed by position.
@@ -56,11 +57,11 @@ class Arguments:
         self._require_known(values)
         missing = [s.name for s in self.symbols if s.name not in values]
         if missing:
-            raise DeclarationError(
-                f"a number for {self.asked}",
-                f"no value was passed for {', '.join(missing)}",
-                f"pass it by name, for instance {missing[0]}=1",
-            )
+            asked, found = f"a number for {self.asked}", f"no value was passed for {', '.join(missing)}"
+            remedy = f"pass it by name, for instance {missing[0]}=1"
+            if missing == [T.name]:
+                found, remedy = "a number needs a number of tokens", "pass positions=Tokens(16), or T=16"
+            raise DeclarationError(asked, found, remedy)
         return self._numbers(values)
 
     def some_of(self, values: Mapping[str, Number]) -> dict[sp.Symbol, sp.Expr]:
@@ -115,12 +116,17 @@ class Arguments:
                         f"{self.asked} at C = {exact[C]}", "C**2 > K1*K2 is not a covariance", "pass |C| <= sqrt(K1*K2)"
                     )
                 exact[C] = sp.sign(exact[C]) * largest  # the user's own rounding of a correlation of 1 or -1
-        if {K, C} <= exact.keys() and not 0 <= exact[C] <= exact[K]:
-            raise DeclarationError(
-                f"{self.asked} at K = {exact[K]}, C = {exact[C]}",
-                "the mean covariance of a large batch is not negative",
-                "pass 0 <= C <= K",
-            )
+        if {K, C} <= exact.keys():
+            members = exact.get(T, self.members)
+            least = -exact[K] / sp.Max(members - 1, 1) if members.is_number else -exact[K]
+            if not least <= exact[C] <= exact[K]:
+                is_batch = members is sp.oo
+                found = f"no {members} places have these covariances"
+                raise DeclarationError(
+                    f"{self.asked} at K = {exact[K]}, C = {exact[C]}",
+                    "the mean covariance of a large batch is not negative" if is_batch else found,
+                    "pass 0 <= C <= K" if is_batch else f"pass C from {least} to K",
+                )
 
 
 def undirected(asked: str, symbol: sp.Symbol) -> DeclarationError:

@@ -102,6 +102,7 @@ class Quantity(Shown):
         expansion: makes the series in the kernel, small or large, for quantities that have one.
         directed: whether kernels must not be 0: a normaliser needs the direction of an input.
         within: (symbol, low, high) of symbols that must lie strictly between two numbers.
+        members: where one input has a kernel K and a covariance C, the number of places of which any two have it.
 
     Examples:
         >>> average = sr.expect("exp(z)")
@@ -137,6 +138,7 @@ class Quantity(Shown):
     expansion: Callable[..., Quantity] | None = None
     directed: bool = False
     within: tuple[tuple[sp.Symbol, int, int], ...] = ()
+    members: sp.Expr = sp.oo
 
     def __repr__(self) -> str:
         arguments = ", ".join(s.name for s in self.symbols)
@@ -372,7 +374,7 @@ class Quantity(Shown):
 
     @property
     def _arguments(self) -> Arguments:
-        return Arguments(self.name, self.symbols, self.unused, self.directed, self.within)
+        return Arguments(self.name, self.symbols, self.unused, self.directed, self.within, self.members)
 
     def __call__(self, /, *kernels: Number, **values: Number) -> float:
         """The value as a float.

@@ -54,8 +54,13 @@ class DerivedLayer:
         return self.quantities
 
     @property
-    def is_batch(self) -> bool:
+    def has_covariance(self) -> bool:
         """Whether the maps depend on the kernel and the covariance of a batch of exchangeable inputs."""
+        return False
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether inputs have positions."""
         return False
 
     @property

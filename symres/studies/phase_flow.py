@@ -121,7 +121,7 @@ def depths(theory: Theory, which: str, ends: DeepEnds, parameters: Parameters) -
     else:
         factors[usable] = chi[usable]
         chaotic = usable[chi[usable] > 1]
-        if theory.is_batch:
+        if theory.has_covariance:
             found = "a layer that normalises over a batch moves the correlations of all of its inputs together"
             raise UnsupportedLayer("the depth of correlations", found, "draw xi_q")
         factors[chaotic] = _slopes(theory.covariance_map, chaotic, parameters, kernels[chaotic])

@@ -45,14 +45,14 @@ def critical_places(theory: Theory, params: Mapping[str, object]) -> tuple[tuple
 
 
 def usual_ranges(
-    marked: Sequence[tuple[float, float]], advised: Mapping[str, float], is_batch: bool
+    marked: Sequence[tuple[float, float]], advised: Mapping[str, float], has_covariance: bool
 ) -> tuple[Axis, Axis]:
     """C_W and C_b up to twice the values of the marked critical points, and beyond those that are advised."""
     weight = 2 * marked[0][0] if marked and marked[0][0] > 0 else 4.0
     weight = max(weight, _ROOM * advised.get(C_W.name, 0.0))
     bias = max(2 * marked[0][1], weight / 4) if marked else 1.0
     bias = max(bias, _ROOM * advised.get(C_b.name, 0.0))
-    return (C_W.name, _BATCH * weight if is_batch else 0.0, weight), (C_b.name, 0.0, bias)
+    return (C_W.name, _BATCH * weight if has_covariance else 0.0, weight), (C_b.name, 0.0, bias)
 
 
 def balanced(

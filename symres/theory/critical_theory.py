@@ -23,6 +23,7 @@ from .criticality.explicit_line import explicit_line
 from .criticality.kernel_flow import exponents_at
 from .criticality.phase import CorrelationMap, fixed_points, phase, variance_maps, with_kernel
 from .observables.layer_theory import LayerTheory
+from .quantities.build import unknown
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class CriticalTheory(LayerTheory):
             (0.796812, 'chaotic')
         """
         found = fixed_points(self.flow_maps, params)
-        return with_kernel(found, self.kernel_map, params) if self.is_batch else found
+        return with_kernel(found, self.kernel_map, params) if self.has_covariance else found
 
     @limited(Stage.CRITICALITY, "the phase")
     def phase(self, /, K: Number | None = None, **params: Number) -> Phase:
@@ -118,10 +119,10 @@ class CriticalTheory(LayerTheory):
         """The map of correlations at the kernel in which the network ends.
 
         Raises:
-            UnsupportedLayer: the layer normalises over a batch.
+            UnsupportedLayer: the layer normalises over a batch, or its inputs have positions.
         """
-        if self.is_batch:
-            found = "a layer that normalises over a batch moves the correlations of all of its inputs together"
+        if self.has_covariance:
+            found = "a layer that normalises over a batch, or mixes positions, moves all correlations together"
             raise UnsupportedLayer("the correlation map", found, "iterate kernels(..., C=...)")
         return CorrelationMap(self.covariance_map, self.phase(start, **params), start, params)
 
@@ -259,9 +260,16 @@ class CriticalTheory(LayerTheory):
 
     @cached_property
     def flow_maps(self) -> Maps:
-        """What the flow of the kernel is analysed by; of a batch, K is the variance over its inputs there."""
+        """What the flow of the kernel is analysed by; of a batch, K is the variance over its inputs there.
+
+        Of inputs with positions the maps are known where they depend on K alone.
+        """
         maps = self.kernel_map, self.chi_parallel, self.chi_perp
-        return variance_maps(maps[0], self.covariance_map, maps[2]) if self.is_batch else maps
+        if self.has_positions:
+            found = "it depends on the covariance of two positions, too"
+            one, slope, perp = (unknown(q.name, (symbols.K,), found) if q.defined.has(symbols.C) else q for q in maps)
+            return one, slope, perp
+        return variance_maps(maps[0], self.covariance_map, maps[2]) if self.has_covariance else maps
 
     def _numbers(self, params: dict[str, Number], but: set[str]) -> dict[sp.Symbol, sp.Expr]:
         """Exact numbers for all parameters of the layer but some.

@@ -15,7 +15,7 @@ from ..core.errors import DeclarationError
 
 OTHER_WORDS = MappingProxyType({"K_star": "critical_points[0].K", "ntk": "ntk_map"})  # what users also ask for
 _BY_PURPOSE = {
-    "declaration": "layer parameter_names is_batch subs",
+    "declaration": "layer positions has_positions parameter_names has_covariance subs",
     "maps": (
         "phi_squared kernel_map covariance_map chi_parallel chi_perp h chi_delta covariance_slope memory "
         "shared_memory ntk_map tangent_kernel_map parameter_norm quantities all_quantities quantity"
@@ -25,7 +25,7 @@ _BY_PURPOSE = {
         "critical_line_weights critical_line_parametric critical_line_averages critical_curve fixed_points "
         "phase correlation_fixed_points depth_scales correlation_length"
     ),
-    "depth": "network kernels dual_kernels displacement jacobian jacobian_expr depth_limit",
+    "depth": "network kernels similarity apjn dual_kernels displacement jacobian jacobian_expr depth_limit",
     "finite width": (
         "vertex kernel_fluctuation fluctuations covariance nu nu_log vertex_limit growth_curve aspect_ratio "
         "aspect_ratio_curve optimal_gamma"
@@ -48,7 +48,8 @@ Subject = TypeVar("Subject", bound=type)
 def parameters_by_name(cls: Subject) -> Subject:
     """Let every public method with ``**params`` refuse surplus positional arguments with the call to write.
 
-    Instances of the class have the names of the parameters as ``parameter_names``.
+    Instances of the class have the names of the parameters as ``parameter_names``, and say in ``has_covariance``
+    whether an optional argument C, the covariance of two places of one input, has a meaning.
     """
     for name, method in inspect.getmembers(cls, inspect.isfunction):
         kinds = {p.kind for p in inspect.signature(method).parameters.values()}
@@ -65,7 +66,8 @@ def _refusing(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def call(self: Any, /, *arguments: Any, **values: Any) -> Any:
-        if len(arguments) <= len(positional):
+        meant = [p for p in positional if p.name in needed or p.name != "C" or self.has_covariance]
+        if len(arguments) <= len(meant):
             return method(self, *arguments, **values)
         asked = f"{method.__name__}({', '.join(map(str, arguments))})"
         names = [name for name in self.parameter_names if name not in (*needed, *values)]

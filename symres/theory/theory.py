@@ -20,6 +20,7 @@ from ..core.work_budget import Stage
 from ..gaussian.algebra.canonical import canonical
 from ..layers.equation_parser import declared_layer
 from ..layers.layer import Layer
+from ..layers.layouts import Axis
 from ..notation import latex
 from ..notation.facts import equation
 from ..results.advice.advice import Advice
@@ -32,10 +33,17 @@ from .depth.network import Network, of_networks
 from .finite_width_theory import FiniteWidthTheory
 from .names_by_purpose import OTHER_WORDS, THEORY_NAMES, parameters_by_name
 
+_UNCHECKED = ("these formulas have met no simulated network: the oracles do not draw networks with positions yet",)
 _FIRST, _LAST = sp.symbols("l0 l", integer=True, nonnegative=True)  # layers, of a Jacobian
 
 
-def derive(what: Layer | Activation | Theory | str, /, layer: str | None = None, **numbers: Number) -> Theory:
+def derive(
+    what: Layer | Activation | Theory | str,
+    /,
+    layer: str | None = None,
+    positions: Axis | None = None,
+    **numbers: Number,
+) -> Theory:
     """The theory of deep networks built from one layer.
 
     Args:
@@ -43,6 +51,7 @@ def derive(what: Layer | Activation | Theory | str, /, layer: str | None = None,
             an activation, its name or its formula. A Theory stays what it is.
         layer: of an activation: the name of an architecture, or a forward equation with ``phi``; by default the
             multilayer perceptron.
+        positions: in each input, such as ``sr.Tokens(16)``; tokens in any number, T, where the layer mixes positions.
         numbers: for parameters of the layer and of the activation, by name: ``gamma="1/2"``.
 
     Returns:
@@ -61,17 +70,20 @@ def derive(what: Layer | Activation | Theory | str, /, layer: str | None = None,
         >>> theory.critical_points[0].C_W
         24/17
     """
-    if isinstance(what, Theory) and layer is None and not numbers:
-        return what
-    return Theory(declared_layer(what.layer if isinstance(what, Theory) else what, layer, **numbers))
+    if isinstance(what, Theory):
+        if layer is None and positions is None and not numbers:
+            return what
+        positions, what = positions or what.positions, what.layer
+    return Theory(declared_layer(what, layer, **numbers), positions)
 
 
-def network(layers: Iterable[Layer | Activation | Theory | str]) -> Network:
+def network(layers: Iterable[Layer | Activation | Theory | str], positions: Axis | None = None) -> Network:
     """A deep network of different layers, each with its theory.
 
     Args:
         layers: in the order from input to output; equal ones are derived once. A read-in is ``Layer(Dense(z))``, a
             readout a layer without a skip, for instance ``mlp(phi)``. Each may be what ``derive`` takes.
+        positions: in each input, such as ``sr.Tokens(16)``.
 
     Raises:
         DeclarationError: there are no layers, or one that is not in a list.
@@ -88,7 +100,11 @@ def network(layers: Iterable[Layer | Activation | Theory | str]) -> Network:
     if not layers:
         raise DeclarationError("a network", "it has no layers", "pass at least one layer")
     theories: dict[Layer, Theory] = {}
-    return Network(tuple(theories.setdefault(theory.layer, theory) for theory in map(derive, layers)))
+    derived = [derive(layer, positions=positions) for layer in layers]
+    if positions is None and any(theory.has_positions for theory in derived):  # those of one are those of all
+        shared = next(theory.positions for theory in derived if theory.has_positions)
+        derived = [derive(theory, positions=shared) for theory in derived]
+    return Network(tuple(theories.setdefault(theory.layer, theory) for theory in derived))
 
 
 @parameters_by_name
@@ -98,8 +114,11 @@ class Theory(FiniteWidthTheory, Shown):
 
     Args:
         layer: the forward equation.
+        positions: in each input.
 
     Examples:
+        >>> sr.derive("relu", layer="transformer", positions=sr.Tokens(16)).positions.size
+        16
         >>> theory = sr.derive(sr.residual("relu", gamma="1/2"))
         >>> theory.layer.text
         'z/2 + Dense(relu(z))'
@@ -205,7 +224,7 @@ class Theory(FiniteWidthTheory, Shown):
             >>> sr.derive("prelu").subs(slope="1/3").kernel_map.expr
             5*C_W*K/9 + C_b
         """
-        return Theory(self.layer.subs(**values))
+        return Theory(self.layer.subs(**values), self.positions)
 
     @cached_property
     def jacobian_expr(self) -> sp.Expr | None:
@@ -233,6 +252,8 @@ class Theory(FiniteWidthTheory, Shown):
         return rising * sp.gamma(_FIRST + start) / sp.gamma(_LAST + start)
 
     kernels = of_networks(Network.kernels)
+    similarity = of_networks(Network.similarity)
+    apjn = of_networks(Network.apjn)
     dual_kernels = of_networks(Network.dual_kernels)
     displacement = of_networks(Network.displacement)
     jacobian = of_networks(Network.jacobian)
@@ -282,7 +303,7 @@ class Theory(FiniteWidthTheory, Shown):
             vertex=self.attempted(Stage.FINITE_WIDTH, "vertex recursion", lambda: vertex_formulas(self), None),
             growth=self.growth_curve,
             finite_width=() if self.growth_curve is None else self._growth_formulas,
-            remarks=self._criticality.remarks,
+            remarks=(*self._criticality.remarks, *_UNCHECKED * self.has_positions),
             given_up=self.given_up,
             checks=checks,
             command=command,

@@ -29,7 +29,7 @@ _START = "fork" if sys.platform == "linux" else "spawn"
 
 
 @dataclass(frozen=True)
-class Layout:
+class PageLayout:
     """How the part of a list about one activation is printed."""
 
     width: int  # columns
@@ -45,7 +45,7 @@ def list_averages(name: str | None, settings: list[str], json: bool) -> None:
     _require_name("averages", name, settings)
     activations = list(catalogue.activations.values()) if name is None else [chosen(name, settings)]
     out = Output()
-    layout = Layout(out.width, out.unicode, json, name is not None)
+    layout = PageLayout(out.width, out.unicode, json, name is not None)
     pages = _pages("averages", activations, layout, averages_page, out)
     if json:
         return print_json({"activations": [loads(page.lines[0][0].text) for page in pages]})
@@ -63,7 +63,7 @@ def list_criticality(name: str | None, settings: list[str], json: bool) -> None:
     usual = map(named_activation, ACTIVATIONS)
     activations = list(usual) if name is None else [chosen(name, settings)]
     out = Output()
-    pages = _pages("criticality", activations, Layout(out.width, out.unicode, json, True), criticality_page, out)
+    pages = _pages("criticality", activations, PageLayout(out.width, out.unicode, json, True), criticality_page, out)
     if json:
         return print_json({"criticality": [row for page in pages for row in loads(page.lines[0][0].text)]})
     out.lines(criticality_table.Survey(out.width, out.unicode).legend())
@@ -71,7 +71,7 @@ def list_criticality(name: str | None, settings: list[str], json: bool) -> None:
         out.lines(page.lines)
 
 
-def averages_page(layout: Layout, phi: Activation) -> KeptPage:
+def averages_page(layout: PageLayout, phi: Activation) -> KeptPage:
     """The averages of one activation."""
     from ...report.text import averages_table
     from ...studies.survey import averages
@@ -82,7 +82,7 @@ def averages_page(layout: Layout, phi: Activation) -> KeptPage:
     return KeptPage(averages_table.Averages(phi, layout.width, layout.unicode).lines(asked, layout.whole))
 
 
-def criticality_page(layout: Layout, phi: Activation) -> KeptPage:
+def criticality_page(layout: PageLayout, phi: Activation) -> KeptPage:
     """The criticality of one activation in all layers of the survey."""
     from ...report.text import criticality_table
     from ...studies.survey import criticality
@@ -105,8 +105,8 @@ def _require_name(what: str, name: str | None, settings: list[str]) -> None:
 def _pages(
     what: str,
     activations: Sequence[Activation],
-    layout: Layout,
-    study: Callable[[Layout, Activation], KeptPage],
+    layout: PageLayout,
+    study: Callable[[PageLayout, Activation], KeptPage],
     out: Output,
 ) -> Iterator[KeptPage]:
     """A page for each activation, in their order: kept ones, and new ones that all processors work on."""
@@ -132,7 +132,7 @@ def _pages(
 
 
 def _with_cache(
-    study: Callable[[Layout, Activation], KeptPage], layout: Layout, wanted: bool, phi: Activation
+    study: Callable[[PageLayout, Activation], KeptPage], layout: PageLayout, wanted: bool, phi: Activation
 ) -> KeptPage:
     """A study in another process, with a cache of its own in the same folder."""
     with caching(default_cache() if wanted else None):

@@ -35,7 +35,7 @@ class NoSpelling(DeclarationError):
         return cls(
             f"{language} code for {beginning(str(formula))}",
             f"the target has no function {head}",
-            "export it for NumPy or PyTorch, or rewrite it with functions that `symres list` shows",
+            "export it for another target or as LaTeX, or rewrite it with functions that `symres list` shows",
         )
 
 

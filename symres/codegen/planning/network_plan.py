@@ -217,8 +217,10 @@ def require_layers(layers: Sequence[DerivedLayer]) -> None:
     if not layers:
         raise DeclarationError("code for a network", "it has no layers", "pass a depth of at least 1")
     for layer in layers:
-        if layer.is_batch:
-            found = "one of its layers normalises over a batch, whose inputs all have one kernel K and one covariance C"
+        if layer.has_covariance:
+            found = (
+                "one of its layers normalises over a batch, or mixes positions: it has a kernel K and a covariance C"
+            )
             remedy = "iterate kernel_map, covariance_map and ntk_map, or use dual_kernels of the network"
             raise DeclarationError("code for a network", found, remedy)
         for quantity in maps_of(layer):

@@ -100,7 +100,7 @@ def phase_diagram(
     numbers = advised_numbers(advice)
     params = {**{name: numbers[name] for name in free if name in numbers}, **params}
     marked = critical_places(theory, params)
-    usual = usual_ranges(marked, numbers, theory.is_batch)
+    usual = usual_ranges(marked, numbers, theory.has_covariance)
     ranges = _axis(x, usual[0]), _axis(y, usual[1])
     fixed = _fixed(theory, *ranges, params)
     count = whole(points, "points", 2)
@@ -164,7 +164,7 @@ def require_quantity(quantity: str) -> None:
 def _title(theory: Theory, fixed: dict[str, float], start: float) -> str:
     """The activation, the layer, the kernel of the input; below them the forward equation, if it fits, and numbers."""
     layer = theory.layer
-    inputs = f"inputs of variance {start:g} over the batch" if theory.is_batch else f"input of kernel {start:g}"
+    inputs = f"inputs of variance {start:g} over the batch" if theory.has_covariance else f"input of kernel {start:g}"
     words = ", ".join([*(f.name for f in layer.formulas), layer.name, inputs])
     forward = in_line(layer.equations, latex)
     equation = with_primes(f"$z' = {forward}$") if len(layer.text) <= _LONGEST and r"\begin" not in forward else ""

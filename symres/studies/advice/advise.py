@@ -122,7 +122,7 @@ def trial(theory: Theory, setting: Setting, depth: int, width: int) -> Trial:
     """Networks of a depth and a width with given numbers."""
     networks = int(np.clip(_NEURONS // (depth * width), 8, NETWORKS))
     kernels, jacobians = depth_paths(
-        theory.layer, setting.values, setting.kernel, depth, width, networks, batch=theory.is_batch
+        theory.layer, setting.values, setting.kernel, depth, width, networks, batch=theory.has_covariance
     )
     ranges = tuple(max(spread(k), spread(j)) for k, j in zip(kernels, jacobians, strict=True))
     with np.errstate(all="ignore"):
@@ -182,7 +182,7 @@ def _drift(flow: DepthFlow, setting: Setting, depth: int) -> float | None:
 
 def _fluctuation(flow: DepthFlow, setting: Setting, depth: int, width: int) -> float | None:
     """Of the mean square of the last stream: sqrt((V + 2 K^2)/n)/K, with the noise of its own n neurons."""
-    if flow.theory.is_batch:
+    if flow.theory.has_covariance:
         return None
     try:
         layer = flow.theory.fluctuating(1)

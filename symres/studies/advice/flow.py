@@ -108,7 +108,7 @@ class DepthFlow:
 
         ``Theta = sum_l J^{l+1,L} |dz^{l+1}/dtheta^l|^2`` (Doshi et al. (37)), in the NTK parametrisation.
         """
-        if self.theory.is_batch:
+        if self.theory.has_covariance:
             return None
         norm = CompiledExpressions([self.theory.parameter_norm.defined])
         deepest = max(depth, 2)  # one layer does not show how the tangent kernel grows

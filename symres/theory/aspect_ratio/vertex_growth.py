@@ -31,13 +31,14 @@ from ...activations.piecewise import derivative, value_at
 from ...core.errors import NoClosedForm
 from ...core.symbols import K1, K2, C, K, z
 from ...gaussian.expansions.variance_series import sides_of_zero
+from ...layers.layouts import TWO_INPUTS, Label
 from ...layers.program import Draw, Instruction, Program
 from ..finite_width.layer_response import FluctuatingWalk, LayerResponse, total_slopes
 from ..walk.linear_forms import Place
 from ..walk.walk import Kernel
 from .geometric_sum import GeometricSum
 
-EARLIER, LATER = 1, 2
+EARLIER, LATER = Label(1), Label(2)
 AT_BOTH: Kernel = {(EARLIER, EARLIER): K1, (LATER, LATER): K2}
 memory = sp.Symbol("m", real=True)  # of z^{l+1} at the later time
 FLOW_TO_ZERO = sp.Rational(1, 3)
@@ -85,7 +86,7 @@ class NoiseCovariances:
     @cached_property
     def walk(self) -> TwoTimes:
         """The layer at two times, with kernels K1 and K2."""
-        return TwoTimes(self.program, AT_BOTH)
+        return TwoTimes(self.program, TWO_INPUTS, AT_BOTH)
 
     @cached_property
     def weights(self) -> dict[sp.Symbol, sp.Expr]:
@@ -163,13 +164,13 @@ class NoiseCovariances:
         back = {name: one for time in (EARLIER, LATER) for one, name in self._names_at(time).items()}
         return expression.xreplace(back)
 
-    def _names_at(self, time: int) -> dict[sp.Symbol, sp.Symbol]:
+    def _names_at(self, time: Label) -> dict[sp.Symbol, sp.Symbol]:
         """The names at one of two times, by those of one time."""
         there = [name for name, average in self.walk.averages.items() if average.factors[0][1] == time]
         named = dict(zip(self.response.averages, there, strict=True))
         return {**named, K: K1 if time == EARLIER else K2}
 
-    def _factors(self, average: sp.Symbol, time: int) -> Sequence[tuple[sp.Expr, int]]:
+    def _factors(self, average: sp.Symbol, time: Label) -> Sequence[tuple[sp.Expr, Label]]:
         return [(u, time) for u, _ in self.response.averages[average].factors]
 
 

@@ -53,10 +53,10 @@ def vertex_recursion(layer: LayerTheory, exact: Mapping[str, Callable[..., Any]]
 
     Raises:
         NoClosedForm: averages of the layer shift the mean of the stream, need too many neurons at once, or are over a
-            batch.
+            batch or positions.
     """
-    if layer.is_batch:
-        found = "the layer averages over a batch, all of whose inputs fluctuate together"
+    if layer.has_covariance:
+        found = "the layer averages over a batch, or mixes positions, which fluctuate together"
         remedy = "normalise over neurons, as the layers pre_ln and ln_act do, or simulate the layer"
         raise NoClosedForm("the vertex as a recursion", found, remedy)
     try:

@@ -22,9 +22,11 @@ from ...results.quantity import Quantity
 from ..finite_width.fluctuations import DeepFluctuations, Fluctuations, states_of
 from ..finite_width.layer_noise import CompiledLayer
 from ..observables.layer_theory import LayerTheory
+from ..quantities.build import has_overlaps
 from ..response.kernel_response import readout_of, response
 
 DIGITS = 18  # of every step: results are good to 15
+_OF_OVERLAPS = 12  # where attention is: sums in double precision have no more, balls take seconds
 
 Parameter: TypeAlias = Number | Sequence[Number]  # of all layers, or of each
 Values: TypeAlias = dict[str, Number]
@@ -64,7 +66,8 @@ def by_layer(
 def number_of(quantity: Quantity, values: Mapping[str, Parameter]) -> mp.mpf:
     """The quantity at the values of its own symbols."""
     names: Sequence[str] = [s.name for s in (*quantity.symbols, *quantity.unused)]
-    return quantity.evalf(DIGITS, **{name: value for name, value in values.items() if name in names})
+    digits = _OF_OVERLAPS if has_overlaps(quantity.body, quantity.steps) else DIGITS
+    return quantity.evalf(digits, **{name: value for name, value in values.items() if name in names})
 
 
 def listed(value: Parameter) -> Number | list[Number]:
@@ -173,10 +176,10 @@ class FluctuatingNetwork:
             >>> sr.network(["abs"]*2).response(K=1, C_W=[2, 3], C_b=0).chi
             [1.0, 2.0, 6.0]
         """
-        if any(layer.is_batch for layer in self.layers):
+        if any(layer.has_covariance for layer in self.layers):
             raise UnsupportedLayer(
                 "the response of a network",
-                "a layer normalises over a batch, whose inputs respond together",
+                "a layer normalises over a batch, or mixes positions, which respond together",
                 "normalise over neurons (LayerNorm, RMSNorm), or ask for the maps at infinite width",
             )
         kernels = entries(kernel_matrix(K))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from inspect import signature
 from itertools import groupby
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import mpmath as mp
 import sympy as sp
@@ -25,8 +25,8 @@ from ...results.subjects import DerivedNetwork
 from ..names_by_purpose import parameters_by_name
 from ..observables.layer_theory import LayerTheory
 from .fluctuating_network import DIGITS, FluctuatingNetwork, Parameter, Values, number_of
+from .position_network import PositionNetwork, State
 
-State: TypeAlias = dict[str, mp.mpf]  # K, and C of a batch
 Returned = TypeVar("Returned")
 
 _SHOWN = 15  # digits of kernels that are shown
@@ -68,7 +68,7 @@ class DualKernel(_DualKernel, Shown):
 
 @parameters_by_name
 @dataclass(frozen=True, repr=False)
-class Network(FluctuatingNetwork, DerivedNetwork, Shown):
+class Network(PositionNetwork, FluctuatingNetwork, DerivedNetwork, Shown):
     """Layers one after the other, the first nearest to the input.
 
     A read-in is the layer ``Layer(Dense(z))`` of inputs with kernels ``x.x'/fan_in``, a readout one without a skip.
@@ -91,6 +91,16 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
 
     layers: tuple[LayerTheory, ...]
     kind: LayerTheory | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def has_covariance(self) -> bool:
+        """Whether one input has a covariance too, of two inputs of a batch or of two positions.
+
+        Examples:
+            >>> sr.network(["relu"]).has_covariance
+            False
+        """
+        return any(layer.has_covariance for layer in self.layers)
 
     def _title(self) -> str:
         return f"network of {counted(self.depth, 'layer')}"
@@ -118,15 +128,16 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
         """
         return list(dict.fromkeys(name for theory in self.layers for name in theory.parameter_names))
 
-    def kernels(self, /, K: Number, **params: Parameter) -> list[mp.mpf]:
+    def kernels(self, /, K: Number, C: Number | None = None, **params: Parameter) -> list[Any]:
         """``[K^0, ..., K^L]`` of one input from K^0 = K, as mpmath numbers with 15 digits.
 
         Args:
             K: kernel that enters the first layer.
+            C: covariance of two inputs of a batch, or of two positions; None where there are neither.
             params: numbers for all parameters, by name; a list has one for each layer.
 
         Returns:
-            L + 1 numbers, the first K itself; of a batch pass C, the covariance of two of its inputs, by name.
+            L + 1 numbers, the first K itself; of inputs with positions pairs (K, C), with 12 digits.
 
         Raises:
             DeclarationError: a parameter without a value, an unknown name, or a number outside of its range.
@@ -135,7 +146,10 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             >>> [float(kernel) for kernel in sr.network(["relu", "relu"]).kernels(K=1, C_W=2, C_b="1/2")]
             [1.0, 1.5, 2.0]
         """
-        return [state["K"] for state in self._walked(K, params)[1]]
+        _, states = self._walked(K, params if C is None else {**params, "C": C})
+        if any(layer.has_positions for layer in self.layers):
+            return [(state["K"], state["C"]) for state in states]
+        return [state["K"] for state in states]
 
     def chi_perp(self, /, K: Number, **params: Parameter) -> list[mp.mpf]:
         """``[chi_perp^0, ..., chi_perp^{L-1}]`` at the kernels that enter the layers.
@@ -192,6 +206,9 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             3.0
         """
         first, last = whole(l0, "l0", 0), whole(l, "l", 0)
+        if any(layer.moves_together for layer in self.layers):
+            found = "squared derivatives of one token do not multiply, for tokens move one another"
+            raise DeclarationError("the Jacobian of tokens", found, "ask for apjn(l0, l, K, C)")
         if not first <= last <= self.depth:
             found = f"it has {self.depth} layers" if first <= last else f"layer {last} comes before layer {first}"
             raise DeclarationError(f"the Jacobian from layer {first} to {last}", found, "pass l0 <= l <= depth")
@@ -263,7 +280,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             >>> [float(square) for square in sr.network(["linear"]*2).gradient_norms(K=1, C_W=2, C_b=0)]
             [4.0, 4.0]
         """
-        if any(layer.is_batch for layer in self.layers):
+        if any(layer.has_covariance for layer in self.layers):
             raise DeclarationError(
                 "gradient norms of a network",
                 "a layer normalises over a batch, so that a change of parameters changes all inputs",
@@ -345,7 +362,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             (0.5, 1.0)
         """
         state = DualKernel(*(_mpf(value, name) for value, name in ((K1, "K1"), (K2, "K2"), (C, "C"), (Theta, "Theta"))))
-        if any(layer.is_batch for layer in self.layers) and state.K1 != state.K2:
+        if any(layer.has_covariance for layer in self.layers) and state.K1 != state.K2:
             raise DeclarationError(
                 "two inputs of a batch", f"their kernels {state.K1} and {state.K2} differ", "pass equal ones"
             )
@@ -355,7 +372,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             first = number_of(layer.kernel_map, {"K": state.K1} | values)
             equal = state.K1 == state.K2 == state.C
             second = first if state.K1 == state.K2 else number_of(layer.kernel_map, {"K": state.K2} | values)
-            both = first if equal and not layer.is_batch else number_of(layer.covariance_map, values)
+            both = first if equal and not layer.has_covariance else number_of(layer.covariance_map, values)
             state = DualKernel(first, second, both, number_of(layer.ntk_map, values | {"Theta": state.Theta}))
             kernels.append(state)
         return kernels
@@ -368,12 +385,14 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
         And the states, before every layer and after the last: K, and C of a batch.
         """
         named = dict(params)
-        batch = any(layer.is_batch for layer in self.layers)
+        batch = any(layer.has_covariance for layer in self.layers)
         state: State = {"K": _mpf(K, "K")}
         if batch:
             if "C" not in named:
                 raise DeclarationError(
-                    "kernels of a batch", "C, the covariance of two inputs, has no value", "pass it by name: C=0.5"
+                    "kernels of a batch or of positions",
+                    "C, the covariance of two, has no value",
+                    "pass it by name: C=0.5",
                 )
             state["C"] = _mpf(named.pop("C"), "C")
         rows, states = [], [state]
@@ -420,7 +439,7 @@ def of_networks(method: Callable[..., Returned]) -> Callable[..., Returned]:
 
 def _as_pair(layer: LayerTheory, state: Mapping[str, Parameter]) -> Values:
     """What the two-input maps of a layer depend on."""
-    if layer.is_batch:
+    if layer.has_covariance:
         return {"K": state.get("K", state.get("K1")), "C": state["C"]}
     return {"K1": state.get("K1", state.get("K")), "K2": state.get("K2", state.get("K")), "C": state["C"]}
 

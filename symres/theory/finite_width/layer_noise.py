@@ -72,15 +72,15 @@ class CompiledLayer:
         pairs = [(a, b) for k, a in enumerate(order) for b in order[k:]]
         self._noise = CompiledExpressions([response.covariance(a, b) for a, b in pairs])
         self._integrands, factors, forms = self._terms()
-        before: list[Form] = [(((z, a), sp.Integer(1)),) for a in walk.inputs]
-        forms += [*before, *(walk.out(a) for a in walk.inputs)]
+        before: list[Form] = [(((z, a), sp.Integer(1)),) for a in walk.labels]
+        forms += [*before, *(walk.out(a) for a in walk.labels)]
         self._forms = len(forms)
         places = [
-            (k, sources.index(s), walk.inputs.index(a)) for k, form in enumerate(forms) for (s, a), _ in form
+            (k, sources.index(s), walk.labels.index(a)) for k, form in enumerate(forms) for (s, a), _ in form
         ]  # the form, source and input of each coefficient
         self._places = tuple(map(list, zip(*places, strict=True)))
         widths = [average.width for average in response.averages.values()]
-        covariances = [walk.covariance(s, a, b) for s in sources for a in walk.inputs for b in walk.inputs]
+        covariances = [walk.covariance(s, a, b) for s in sources for a in walk.labels for b in walk.labels]
         self._law = CompiledExpressions([*factors, *widths, *covariances, *(c for form in forms for _, c in form)])
         self._ends = np.cumsum([len(factors), len(widths), len(covariances)])
 
@@ -102,7 +102,7 @@ class CompiledLayer:
     def at(self, kernel: Array, values: Values) -> ViewNumbers:
         """The layer at a kernel of the stream, shape (p, p)."""
         response, p = self.response, len(kernel)
-        inputs = response.walk.inputs
+        inputs = response.walk.labels
         places = [(inputs.index(a), inputs.index(b)) for a, b in response.kernel]
         numbers = dict(values)
         numbers |= {s: kernel[place] for s, place in zip(response.kernel.values(), places, strict=True)}

@@ -20,6 +20,7 @@ import sympy as sp
 
 from ...core import symbols
 from ...core.errors import UnsupportedLayer
+from ...layers.layouts import Label, Layout, Single
 from ...layers.program import Mean, Program, phis
 from ...numerics.deferred_numpy import NDArray, np
 from ..walk.linear_forms import lowest_terms
@@ -75,7 +76,13 @@ class LayerResponse:
     inputs: int = 1  # the number of inputs, 1 or more
 
     def __post_init__(self) -> None:
-        if self.program.batches:
+        if self.program.has_positions:
+            raise UnsupportedLayer(
+                "the fluctuations of a layer",
+                "it mixes positions, and they are known for layers without positions",
+                "ask for the maps at infinite width",
+            )
+        if self.program.has_batch:
             raise UnsupportedLayer(
                 "the fluctuations of a layer",
                 "it normalises over a batch, whose fluctuations symres does not derive",
@@ -86,19 +93,26 @@ class LayerResponse:
     def kernel(self) -> Kernel:
         """Symbols of the stream's kernel: K of one input, else K_ab for a <= b."""
         if self.inputs == 1:
-            return {(0, 0): symbols.K}
-        pairs = combinations_with_replacement(range(1, self.inputs + 1), 2)
-        return {(a, b): sp.Dummy(f"K{a}{b}", real=True, positive=True if a == b else None) for a, b in pairs}
+            return dict(self.layout.kernel)
+        return {
+            (a, b): sp.Dummy(f"K{a.input}{b.input}", real=True, positive=True if a == b else None)
+            for a, b in self.layout.pairs
+        }
+
+    @property
+    def layout(self) -> Layout:
+        """Inputs of which none is like another."""
+        return Layout(Single(self.inputs))
 
     @cached_property
     def walk(self) -> FluctuatingWalk:
         """The law of the layer's neurons."""
-        return FluctuatingWalk(self.program, self.kernel)
+        return FluctuatingWalk(self.program, self.layout, self.kernel)
 
     @cached_property
-    def means(self) -> dict[int, sp.Symbol]:
+    def means(self) -> dict[Label, sp.Symbol]:
         """Symbols of the stream's mean at each input."""
-        return {a: sp.Dummy(f"m{a}", real=True) for a in self.walk.inputs}
+        return {a: sp.Dummy(f"m{a.input}", real=True) for a in self.walk.labels}
 
     @cached_property
     def state(self) -> tuple[sp.Symbol, ...]:
@@ -113,7 +127,7 @@ class LayerResponse:
     @cached_property
     def places(self) -> list[tuple[sp.Symbol, Inputs]]:
         """Of each average what computes it, and the inputs that it belongs to, numbered from 0."""
-        numbers = {a: k for k, a in enumerate(self.walk.inputs)}
+        numbers = {a: k for k, a in enumerate(self.walk.labels)}
         places = []
         for instruction in self.program.instructions:
             of = [(a,) for a in numbers] if isinstance(instruction, Mean) else self.kernel
@@ -143,9 +157,9 @@ class LayerResponse:
         walk, out = self.walk, self.program.out
         bare = out.xreplace(dict.fromkeys(self.program.sources, sp.Integer(0)))
         of_means = []
-        for a in walk.inputs:
+        for a in walk.labels:
             slopes = {self.means[a]: walk.at(out.diff(symbols.z), a)}
-            slopes |= {symbols.at_input(s, a): walk.at(bare.diff(s), a) for s in self._statistics if bare.has(s)}
+            slopes |= {walk.name(s, a): walk.at(bare.diff(s), a) for s in self._statistics if bare.has(s)}
             of_means.append(slopes)
         variables = (*self.kernel.values(), *self.averages)
         streams = [walk.stream(a, b) for a, b in self.kernel]
@@ -161,7 +175,7 @@ class LayerResponse:
         along: dict[sp.Symbol, sp.Expr] = {}
         for s in self._statistics:
             for k, (u, a) in enumerate(average.factors):
-                name = symbols.at_input(s, a)
+                name = self.walk.name(s, a)
                 if u.has(s) and self.values[name] == 0:
                     moved = [*average.factors[:k], (u.diff(s), a), *average.factors[k + 1 :]]
                     jumps = any(not phi.pieces.is_continuous for phi in phis(u))
@@ -171,7 +185,7 @@ class LayerResponse:
 
     def _along_means(self, average: EmpiricalAverage) -> dict[sp.Symbol, sp.Expr]:
         """The slopes in the stream's means: ``d<F>/dm_a = sum_b (K^-1)_ab <F z_b>``, for any F."""
-        inputs = self.walk.inputs
+        inputs = self.walk.labels
         along = [self.walk.in_lowest_terms(self.walk.mean(*average.factors, (symbols.z, b))) for b in inputs]
         if not any(along):
             return {}

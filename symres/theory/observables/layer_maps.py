@@ -8,10 +8,11 @@ from ...core import symbols
 from ...core.errors import NoClosedForm
 from ...core.symbols import K1, K2, C, Theta
 from ...core.words import Obstruction, Reason
+from ...layers.layouts import MEAN, ONE, Label
 from ...results.observable import Divergence, Section
+from ...results.quantity import Quantity
 from ..walk.assignments import total_derivative
 from ..walk.tangent import Rates, chi_delta, tangent
-from ..walk.walk import SHARED
 from .layer_observable import LayerObservable, OfOneInput, OfTwoInputs, Subject
 from .layer_walks import LayerWalks
 
@@ -105,6 +106,7 @@ CHI_PERP = OfOneInput(
     ),
 )
 H = OfOneInput(
+    is_plain=True,
     name="h",
     sign=("h", "h"),
     notation="h",
@@ -123,6 +125,7 @@ H = OfOneInput(
     ),
 )
 CHI_DELTA = OfOneInput(
+    is_plain=True,
     name="chi_delta",
     sign=("χ_Δ", "chi_delta"),
     notation=r"\chi_\Delta",
@@ -160,7 +163,7 @@ SHARED_MEMORY = OfOneInput(
     sign=("m̄", "m_shared"),
     notation=r"\bar{m}",
     meaning="weight of a neuron's batch average in the next stream",
-    define=lambda walks: walks.weight_of(SHARED),
+    define=lambda walks: walks.weight_of(walks.one.first._replace(input=MEAN)),
     example=(
         '>>> sr.derive("gamma*BatchNorm(z) + Dense(relu(z))").shared_memory.expr  # of (z - mean)/sqrt(K - C)\n'
         "-gamma/sqrt(-C + K)"
@@ -177,6 +180,7 @@ def tangent_kernel_map(rates: Rates) -> OfTwoInputs:
         rates: of every w and every b.
     """
     return OfTwoInputs(
+        is_plain=True,
         name="ntk_map",
         sign=("Θ'", "Theta'"),
         notation=r"\Theta'",
@@ -186,13 +190,65 @@ def tangent_kernel_map(rates: Rates) -> OfTwoInputs:
         oracle=lambda layer, K1, K2, C, Theta: layer.ntk_map(K1, K2, C, Theta),
         divergence=Divergence.EQUAL_INPUTS,
         costly=True,
-        define=lambda walks: tangent(walks.two, 1, 2, Theta, rates),
+        define=lambda walks: tangent(walks.two, *walks.pair, {walks.pair: Theta}, rates),
         example='>>> sr.derive("linear", layer="residual").ntk_map.expr\nC_W*(C + Theta) + C_b + Theta*gamma**2',
     )
 
 
 NTK_MAP = tangent_kernel_map((1, 1))
+
+
+class _OfPositions(OfTwoInputs):
+    """Of layers whose inputs have positions."""
+
+    def applies_to(self, subject: Subject) -> bool:
+        return subject.walks.positions != ONE
+
+
+class _OfSequences(_OfPositions):
+    """Of two inputs with positions."""
+
+    def of(self, subject: Subject) -> Quantity:
+        return self._built(subject, subject.walks.sequences, self.define)
+
+
+TANGENT_MAP = _OfPositions(
+    name="tangent_map",
+    sign=("t'", "t'"),
+    notation="t'",
+    meaning="mean square of the change of a neuron after the layer",
+    arguments=(symbols.K, symbols.C, symbols.t, symbols.s),
+    define=lambda walks: walks.tangents(walks.layout.pairs[0]),
+)
+TANGENT_COVARIANCE_MAP = _OfPositions(
+    name="tangent_covariance_map",
+    sign=("s'", "s'"),
+    notation="s'",
+    meaning="covariance of the changes of a neuron at two positions after the layer",
+    arguments=(symbols.K, symbols.C, symbols.t, symbols.s),
+    define=lambda walks: walks.tangents(walks.layout.two),
+)
+_SEQUENCES = (symbols.K1, symbols.P1, symbols.C, symbols.E, symbols.K2, symbols.P2)
+SEQUENCE_MAP = _OfSequences(
+    name="sequence_map",
+    sign=("c'", "c'"),
+    notation="c'",
+    meaning="covariance of two inputs at one position after the layer",
+    unit="K",
+    arguments=_SEQUENCES,
+    define=lambda walks: walks.sequences.stream(Label(1, 1), Label(2, 1)),
+)
+SEQUENCE_CROSS_MAP = _OfSequences(
+    name="sequence_cross_map",
+    sign=("e'", "e'"),
+    notation="e'",
+    meaning="covariance of two inputs at two positions after the layer",
+    unit="K",
+    arguments=_SEQUENCES,
+    define=lambda walks: walks.sequences.stream(Label(1, 1), Label(2, 2)),
+)
 PARAMETER_NORM = OfOneInput(
+    is_plain=True,
     name="parameter_norm",
     sign=("|∂z'/∂θ|²", "|dz'/dtheta|^2"),
     notation=r"\left\| \partial z' / \partial \theta \right\|^2",
@@ -208,4 +264,5 @@ PARAMETER_NORM = OfOneInput(
 OBSERVABLES: tuple[LayerObservable, ...] = (
     *(PHI_SQUARED, KERNEL_MAP, COVARIANCE_MAP, CHI_PARALLEL, CHI_PERP, H),
     *(NTK_MAP, PARAMETER_NORM, CHI_DELTA),
+    *(TANGENT_MAP, TANGENT_COVARIANCE_MAP, SEQUENCE_MAP, SEQUENCE_CROSS_MAP),
 )

@@ -11,6 +11,7 @@ import sympy as sp
 from ...core import symbols
 from ...core.errors import NoClosedForm, UnsupportedLayer
 from ...layers.layer import Layer
+from ...layers.layouts import ONE
 from ...results.observable import Observable
 from ...results.quantity import Quantity, Status
 from ...results.subjects import DerivedDepth
@@ -36,7 +37,13 @@ class Subject(DerivedDepth, ABC):
 
 @dataclass(frozen=True)
 class LayerObservable(Observable):
-    """An observable that a layer has by itself."""
+    """An observable that a layer has by itself.
+
+    Args:
+        is_plain: whether it is known for inputs without positions only.
+    """
+
+    is_plain: bool = False
 
     @abstractmethod
     def of(self, subject: Subject) -> Quantity:
@@ -44,7 +51,7 @@ class LayerObservable(Observable):
 
     def applies_to(self, subject: Subject) -> bool:
         """Whether it has a meaning for a layer."""
-        return True
+        return not self.is_plain or subject.walks.positions == ONE
 
     @property
     def words(self) -> RecordWords:
@@ -52,14 +59,17 @@ class LayerObservable(Observable):
         return RecordWords(notation=self.notation, meaning=self.meaning, unit=self.unit, source=self.source)
 
     def _built(self, subject: Subject, walk: Walk, define: Callable[[LayerWalks], sp.Expr]) -> Quantity:
-        more = tuple(s for s in self.arguments if s is symbols.Theta)
+        if not self.applies_to(subject) and self.is_plain:
+            return unknown(self.name, self.arguments, "it is known for inputs without positions", **self.words)
+        more = tuple(s for s in self.arguments if s in (symbols.Theta, symbols.t, symbols.s))
         arguments = (*walk.arguments, *more)
         try:
             defined = define(subject.walks)
         except NoClosedForm as error:
             return unknown(self.name, arguments, error.found, **self.words)
         parameters = subject.layer.parameters
-        return build(self.name, arguments, defined, walk.assignments, parameters=parameters, **self.words)
+        quantity = build(self.name, arguments, defined, walk.assignments, parameters=parameters, **self.words)
+        return replace(quantity, members=walk.layout.members)
 
 
 @dataclass(frozen=True)
@@ -98,7 +108,7 @@ class OfTwoInputs(LayerObservable):
         except UnsupportedLayer as error:
             return unknown(self.name, self.arguments, error.found, **self.words)
         quantity = self._built(subject, two, self.define)
-        return replace(quantity, directed=True) if walks.is_directed and two.kernel is not one.kernel else quantity
+        return replace(quantity, directed=True) if walks.is_directed and two is not one else quantity
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,13 @@ from textwrap import indent
 from typing import Self, TypeVar, overload
 
 from ...activations.formula_parser import nearest
+from ...core import symbols
 from ...core.errors import DeclarationError, OutOfBudget
 from ...core.scalars import Number, scalar
 from ...core.work_budget import Stage, limited
 from ...layers.layer import Layer
+from ...layers.layouts import ONE, Axis
+from ...layers.positions import Tokens
 from ...results.observable import Section
 from ...results.quantity import Quantity
 from ..finite_width.layer_noise import CompiledLayer
@@ -63,9 +66,17 @@ class LayerTheory(Subject):
 
     Args:
         layer: the forward equation.
+        positions: in each input; where the layer mixes them tokens in any number, or many if it needs many; else none.
     """
 
     layer: Layer
+    positions: Axis | None = None
+
+    def __post_init__(self) -> None:
+        if self.positions is None:
+            program = self.layer.program
+            tokens = Tokens("oo") if program.is_uncorrelated else Tokens()
+            object.__setattr__(self, "positions", tokens if program.has_positions else ONE)
 
     phi_squared = Derived(layer_maps.PHI_SQUARED)
     kernel_map = Derived(layer_maps.KERNEL_MAP)
@@ -83,7 +94,7 @@ class LayerTheory(Subject):
     @cached_property
     def walks(self) -> LayerWalks:
         """The laws of the layer's neurons."""
-        return LayerWalks(self.layer)
+        return LayerWalks(self.layer, self.positions or ONE)
 
     @property
     def parameter_names(self) -> list[str]:
@@ -184,14 +195,29 @@ class LayerTheory(Subject):
         return self._compiled[inputs]
 
     @property
-    def is_batch(self) -> bool:
-        """Whether the maps depend on the kernel K and the covariance C of a batch of exchangeable inputs.
+    def has_covariance(self) -> bool:
+        """Whether the maps depend on the kernel K and a covariance C, of two inputs of a batch or two positions.
 
         Examples:
-            >>> sr.derive("linear", layer="batch_norm").is_batch, sr.derive("linear").is_batch
+            >>> [sr.derive("linear", layer=layer).has_covariance for layer in ("batch_norm", "transformer", "mlp")]
+            [True, True, False]
+        """
+        return self.walks.layout.has_pairs
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether inputs have positions.
+
+        Examples:
+            >>> sr.layer("Attention(z)").derive().has_positions, sr.derive("linear").has_positions
             (True, False)
         """
-        return self.walks.is_batch
+        return self.positions != ONE
+
+    @property
+    def moves_together(self) -> bool:
+        """Whether the change of a neuron at one position depends on that at others."""
+        return self.has_positions and self.quantity("tangent_map").definition.has(symbols.s)
 
     @property
     def all_quantities(self) -> Mapping[str, Quantity]:

@@ -14,9 +14,10 @@ from ...functions.balls import enclose
 from ...gaussian.calculus.distributions import averaged
 from ...gaussian.calculus.expectation import Gaussian
 from ...layers.layer import Layer
+from ...layers.layouts import BATCH, ONE, TWO, TWO_INPUTS, Axis, Label, Layout, Pair
 from ..walk.assignments import total_derivative
-from ..walk.tangent import tangent
-from ..walk.walk import BATCH, Walk
+from ..walk.tangent import Rates, tangent
+from ..walk.walk import Walk
 
 _BITS = 64
 _NOTHING = 1e-12  # more is left of what does not vanish
@@ -42,26 +43,47 @@ class LayerWalks:
     """The walk of one input and that of two, and what several observables are made of."""
 
     layer: Layer  # the forward equation
+    positions: Axis = ONE
+
+    @property
+    def layout(self) -> Layout:
+        """The places that maps of one input know: any two inputs of a batch, any two positions."""
+        if self.layer.program.has_batch and self.positions == ONE:
+            return BATCH
+        return Layout(ONE, self.positions)
 
     @cached_property
     def one(self) -> Walk:
         """The law for one input; of a batch, for any two."""
-        return Walk.of_one(self.layer.program)
+        return self._walk(self.layout)
 
     @cached_property
     def two(self) -> Walk:
-        """The law for two inputs."""
-        return Walk.of_two(self.layer.program)
+        """The law for two inputs; of a batch or of positions, for any two of these."""
+        return self.one if self.layout.has_pairs else Walk(self.layer.program, TWO_INPUTS)
+
+    @cached_property
+    def sequences(self) -> Walk:
+        """The law for two inputs with positions."""
+        return self._walk(Layout(TWO, self.positions))
+
+    def _walk(self, layout: Layout) -> Walk:
+        """The law of a layout; without covariances of positions where the layer has none."""
+        kernel = layout.kernel
+        if self.layer.program.is_uncorrelated:
+            kernel = {pair: value if layout.is_one_position(pair) else sp.S.Zero for pair, value in kernel.items()}
+        return Walk(self.layer.program, layout, kernel)
 
     @property
-    def is_batch(self) -> bool:
-        """Whether the inputs are a batch."""
-        return self.one.kernel is BATCH
+    def pair(self) -> Pair:
+        """Two places of the law of two inputs."""
+        return self.two.layout.two
 
     @cached_property
     def is_directed(self) -> bool:
         """Whether inputs of kernel 0 have no image: a normaliser of the layer divides by their size."""
-        return not self.is_batch and any(_vanishes_at_zero(self.one, divisor) for divisor in self.one.program.divisors)
+        divisors = () if self.layout.has_pairs else self.one.program.divisors
+        return any(_vanishes_at_zero(self.one, divisor) for divisor in divisors)
 
     @cached_property
     def activations(self) -> frozenset[Phi]:
@@ -90,22 +112,29 @@ class LayerWalks:
     @cached_property
     def next_covariance(self) -> sp.Expr:
         """C'."""
-        return self.two.stream(1, 2)
+        return self.two.stream(*self.pair)
 
     @cached_property
     def perpendicular(self) -> sp.Expr:
         """chi_perp; infinite where an activation jumps."""
         return self.tangent(sp.Integer(1))
 
-    def tangent(self, start: sp.Expr, rates: tuple[int, int] = (0, 0)) -> sp.Expr:
-        """The squared tangent of one input after the layer, for its square before and learning rates."""
-        return tangent(self.one, self.one.first, self.one.first, start, rates)
+    def tangent(self, start: sp.Expr, rates: Rates = (0, 0)) -> sp.Expr:
+        """The squared tangent of one place after the layer, for that of each before it, and learning rates."""
+        starts = {(a, b): start if a == b else sp.S.Zero for a, b in self.one.layout.pairs}
+        return tangent(self.one, self.one.first, self.one.first, starts, rates)
+
+    def tangents(self, pair: Pair) -> sp.Expr:
+        """The covariance of changes after the layer, at one or two positions, from t and s before it."""
+        apart = sp.S.Zero if self.layer.program.is_uncorrelated else symbols.s
+        start = {(a, b): symbols.t if a == b else apart for a, b in self.layout.pairs}
+        return tangent(self.one, *pair, start)
 
     def slope(self, expression: sp.Expr) -> sp.Expr:
         """The derivative of an expression of one input in its kernel, through all averages."""
         return total_derivative(expression, self.one.assignments, symbols.K)
 
-    def weight_of(self, input: int) -> sp.Expr:
-        """The weight of the stream's neuron, at an input, in the next stream of the first one."""
+    def weight_of(self, place: Label) -> sp.Expr:
+        """The weight of the stream's neuron, at a place, in the next stream of the first one."""
         weights = dict(self.one.out(self.one.first))
-        return self.one.in_lowest_terms(weights.get((symbols.z, input), sp.Integer(0)))
+        return self.one.in_lowest_terms(weights.get((symbols.z, place), sp.Integer(0)))

@@ -14,6 +14,7 @@ from ...core.proof import Proof, insertion
 from ...core.symbols import K1, K2, C, K, place
 from ...core.words import Obstruction, Reason
 from ...functions.balls import enclose, evaluate, value_and_radius
+from ...functions.records.softmax_family import SoftmaxOverlap
 from ...gaussian.calculus.expectation import Expectation
 from ...gaussian.closed_form.verification import MIRRORED, Enclosure, Values, verify
 from ...results.quantity import NamedStep, Quantity, Status
@@ -82,7 +83,7 @@ def build(
         unused=tuple(s for s in parameters if s not in symbols),
         definition=definition,
         body=proof.result,
-        status=Status.NUMERIC if closer.open else Status.EXACT,
+        status=Status.NUMERIC if closer.open or has_overlaps(proof.result, steps) else Status.EXACT,
         steps=tuple(steps),
         proof=_with_steps(proof, inner),
         verifications=tuple(closer.verifications),
@@ -92,6 +93,11 @@ def build(
         **words,
     )
     return _verified(quantity)
+
+
+def has_overlaps(body: sp.Expr, steps: Sequence[NamedStep]) -> bool:
+    """Whether it is made of overlaps of attention, which have no closed form."""
+    return any(e.has(SoftmaxOverlap) for e in (body, *(step.expr for step in steps)))
 
 
 def derivative(quantity: Quantity, s: sp.Symbol) -> Quantity:

@@ -31,8 +31,9 @@ def maps_of(layer: LayerTheory, inputs: int) -> list[sp.Expr]:
     Raises:
         NoClosedForm: a map is unknown, or the layer averages over a batch.
     """
-    if layer.is_batch:
-        raise NoClosedForm("the response of a batch", "it involves many inputs", "normalise over neurons instead")
+    if layer.has_covariance:
+        found = "it involves many of them"
+        raise NoClosedForm("the response of a batch, or of positions", found, "normalise over neurons instead")
     one = formula(layer.kernel_map)
     if inputs == 1:
         return [one]

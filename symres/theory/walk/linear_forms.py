@@ -12,9 +12,10 @@ from ...core.errors import UnsupportedLayer
 from ...core.symbols import variables
 from ...gaussian.calculus.distributions import averaged, has_deltas
 from ...gaussian.calculus.expectation import Expectation, Gaussian
+from ...layers.layouts import Label
 
 T = TypeVar("T")
-Place = tuple[sp.Symbol, int]  # a source at an input
+Place = tuple[sp.Symbol, Label]  # a source at a place of the network
 Form = tuple[tuple[Place, sp.Expr], ...]  # coefficients, sorted
 Covariance = Callable[[Place, Place], sp.Expr]
 
@@ -26,7 +27,8 @@ def form(coefficients: Iterable[tuple[Place, sp.Expr]]) -> Form:
     total: dict[Place, sp.Expr] = {}
     for place, c in coefficients:
         total[place] = total.get(place, sp.Integer(0)) + c
-    return tuple(sorted(((p, c) for p, c in total.items() if c != 0), key=lambda item: (item[0][0].name, item[0][1])))
+    kept = ((place, c) for place, c in total.items() if c != 0)
+    return tuple(sorted(kept, key=lambda item: (item[0][0].name, item[0][1].is_tangent, item[0][1])))
 
 
 def lowest_terms(expression: sp.Expr) -> sp.Expr:

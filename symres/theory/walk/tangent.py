@@ -1,6 +1,6 @@
-"""Tangents: infinitesimal changes of the stream and of the parameters, as further inputs of the walk.
+"""Tangents: infinitesimal changes of the stream and of the parameters, as further places of the walk.
 
-The tangent a' of an input a is one more input, whose neuron ``z_a'`` is the change of ``z_a``. A factor (u, a') of an
+The tangent a' of a place a is one more place, whose neuron ``z_a'`` is the change of ``z_a``. A factor (u, a') of an
 average is the change of u, by the product rule ``sum_j (d_j u)_a j_a' + sum_s (d_s u)_a s_a'`` over the neurons j and
 the statistics s. So the walk itself gives the response of each statistic, and the covariance of the changes of each
 Draw and of the next stream.
@@ -20,25 +20,26 @@ import sympy as sp
 from ...core.errors import NoClosedForm
 from ...core.symbols import K
 from ...core.words import Obstruction, Reason
+from ...functions.records.special_function import SpecialFunction
+from ...layers.across import HERE
+from ...layers.layouts import Label
 from ...layers.program import Draw, Mean, phis
 from .linear_forms import Form, form
-from .walk import SHARED, Factor, Kernel, Walk
+from .walk import Factor, Kernel, Walk
 
 NONE = (0, 0)  # the parameters are fixed
 
 Rates = tuple[sp.Expr | int, sp.Expr | int] | Callable[[Draw], tuple[sp.Expr | int, sp.Expr | int]]
 
-_TANGENT = 100  # the tangent of input a has the number a + 100
 
-
-def tangent(walk: Walk, a: int, b: int, start: sp.Expr, rates: Rates = NONE) -> sp.Expr:
-    """The covariance of the next stream's tangents at inputs a and b, for tangents independent of the neurons.
+def tangent(walk: Walk, a: Label, b: Label, start: Kernel, rates: Rates = NONE) -> sp.Expr:
+    """The covariance of the next stream's tangents at places a and b, for tangents independent of the neurons.
 
     Args:
         walk: the law of the neurons.
-        a: first input.
-        b: second input; a = b for one input. Then the incoming tangents of any other input of a batch are 0.
-        start: covariance of the incoming tangents: 1 for chi_perp, Theta for the tangent kernel.
+        a: first place.
+        b: second place; a = b for one.
+        start: covariances of the incoming tangents, by pairs of places: 1 for chi_perp, Theta for the tangent kernel.
         rates: learning rates of weights and biases, for parameters of variance 1 that C_W/fan_in and C_b scale; or a
             function that has those of each Draw.
 
@@ -48,13 +49,15 @@ def tangent(walk: Walk, a: int, b: int, start: sp.Expr, rates: Rates = NONE) -> 
     Raises:
         NoClosedForm: the slopes have no average that is known.
     """
-    kernel = {(tangent_of(a), tangent_of(b)): start}
-    if walk.program.batches and a == b:
-        kernel[tangent_of(1), tangent_of(2)] = sp.Integer(0)
+    kernel = {(one.tangent, other.tangent): covariance for (one, other), covariance in start.items()}
     try:
-        return TangentWalk(walk, kernel, rates).stream(tangent_of(a), tangent_of(b))
+        moved = TangentWalk(walk, kernel, rates)
+        value = moved.stream(a.tangent, b.tangent)
     except InfiniteSlope:
         return sp.oo
+    for name, meaning in reversed(moved.mixed.items()):
+        value = value.xreplace({name: meaning})
+    return value
 
 
 def chi_delta(walk: Walk) -> sp.Expr:
@@ -67,25 +70,19 @@ def chi_delta(walk: Walk) -> sp.Expr:
         walk: the law for one input.
 
     Raises:
-        NoClosedForm: the slope of an activation has no finite mean square, or the layer averages over a batch: what
-            scaling does to it depends on how many of the batch are scaled.
+        NoClosedForm: the slope of an activation has no finite mean square; or the layer mixes positions, or averages
+            over a batch: what scaling does to it depends on how many of them are scaled.
     """
-    if walk.program.batches:
+    if walk.program.has_positions:
+        found = "it is known for layers without positions"
+        raise NoClosedForm("the response to scaling", found, "ask for tangent_map")
+    if walk.program.has_batch:
         raise NoClosedForm("the response to scaling", "it is defined for one input, not a batch", "ask for chi_perp")
-    a, moved = walk.first, tangent_of(walk.first)
+    a, moved = walk.first, walk.first.tangent
     independent = TangentWalk(walk, {(moved, moved): sp.Integer(1)})
     scaled = TangentWalk(walk, {(a, moved): K, (moved, moved): K})
     perp, along = (each.stream(moved, moved) for each in (independent, scaled))
     return walk.in_lowest_terms((along / K - perp) / (2 * K))
-
-
-def tangent_of(a: int) -> int:
-    """The number of the input that is the tangent of input a."""
-    return a + _TANGENT
-
-
-def _is_tangent(a: int) -> bool:
-    return a >= tangent_of(SHARED)  # the least of the inputs' numbers
 
 
 class InfiniteSlope(NoClosedForm):
@@ -100,36 +97,54 @@ class TangentWalk(Walk):
         kernel: covariances of the tangents a', b' of the stream, {(a', b'): ...}, and of the stream with them,
             {(a, b'): ...}; tangents without the latter are independent of the stream, as those of a batch must be.
         rates: learning rates of weights and biases.
+
+    Attributes:
+        mixed: {name: value} of the covariances behind draws that mix positions, which stay one factor.
     """
 
     def __init__(self, law: Walk, kernel: Kernel, rates: Rates = NONE) -> None:
         self._pairs, self._rates = list(kernel), rates
-        known = dict(law._covariances), dict(law._statistics)
-        super().__init__(law.program, {**law.kernel, **kernel}, law.assignments, *known)
+        self.mixed: dict[sp.Symbol, sp.Expr] = {}
+        known = dict(law._covariances), dict(law._statistics), law._grams
+        super().__init__(law.program, law.layout, {**law.kernel, **kernel}, law.assignments, *known)
 
     def _mean(self, mean: Mean) -> None:
         for a, b in self._pairs:
-            if not _is_tangent(a):
+            if not a.is_tangent:
                 self._statistics[mean.name, b] = self.mean((mean.integrand, b))
 
     def _draw(self, draw: Draw) -> None:
         weight_rate, bias_rate = self._rates(draw) if callable(self._rates) else self._rates
+        if draw.across is not HERE:
+            grams = self._grams[draw.name]
+            changes = [
+                {(a.stream, b.stream): sp.Add(*self._averages((u, a), (u, b))) for a, b in self._pairs}
+                for u in draw.arguments
+            ]
+            fresh = draw.across.fresh(self.layout, grams) if weight_rate != 0 else {}
+            for (a, b), mixed in draw.across.tangent(self.layout, grams, changes).items():
+                value = draw.C_W * (mixed + weight_rate * fresh.get((a, b), 0)) + bias_rate * draw.C_b
+                name = sp.Dummy("T", real=True) if value.has(SpecialFunction) else value
+                if name is not value:
+                    self.mixed[name] = value
+                self._covariances[draw.name, a.tangent, b.tangent] = name
+            return
         for a, b in self._pairs:
             value = sp.Add(*(draw.C_W * average for average in self._averages((draw.u, a), (draw.u, b))))
-            if _is_tangent(a):
-                own = self.covariance(draw.name, a - _TANGENT, b - _TANGENT)
+            if a.is_tangent:
+                own = self.covariance(draw.name, a.stream, b.stream)
                 value += weight_rate * (own - draw.C_b) + bias_rate * draw.C_b
             self._covariances[draw.name, a, b] = value
 
-    def covariance(self, source: sp.Symbol, a: int, b: int) -> sp.Expr:
-        """The covariance of one source at two inputs, each of which may be a tangent."""
-        a, b = sorted((a, b))
-        if not _is_tangent(b):
+    def covariance(self, source: sp.Symbol, a: Label, b: Label) -> sp.Expr:
+        """The covariance of one source at two places, each of which may be a tangent."""
+        if not (a.is_tangent or b.is_tangent):
             return super().covariance(source, a, b)
-        if not _is_tangent(a):
-            return self._covariances.get((source, a, b), sp.Integer(0))
-        p, q = self._alike(a - _TANGENT, b - _TANGENT)
-        return self._covariances[source, tangent_of(p), tangent_of(q)]
+        if a.is_tangent != b.is_tangent:
+            pair = (b, a) if a.is_tangent else (a, b)
+            return self._covariances.get((source, *pair), sp.Integer(0))
+        shares = self.layout.shares(a.stream, b.stream)
+        return sp.Add(*(share * self._covariances[source, p.tangent, q.tangent] for (p, q), share in shares))
 
     def mean(self, *factors: Factor, jumps: bool = False) -> sp.Expr:
         """The average of a product, by the product rule where factors are at tangents.
@@ -143,28 +158,28 @@ class TangentWalk(Walk):
     def _averages(self, *factors: Factor, jumps: bool = False) -> Iterator[sp.Expr]:
         """The averages that add up to that of a product: one for each choice of what changes in the factors."""
         for choice in product(*(self._changes(u, a) for u, a in factors)):
-            slopes = [(u, a) for u, a in chain(*choice) if not _is_tangent(a)]
-            changes = [(s, b) for s, b in chain(*choice) if _is_tangent(b)]
+            slopes = [(u, a) for u, a in chain(*choice) if not a.is_tangent]
+            changes = [(s, b) for s, b in chain(*choice) if b.is_tangent]
             tied = [(s, b) for s, b in changes if any(u.has(s) and self.covariance(s, a, b) != 0 for u, a in slopes)]
             moved = super().mean(*(change for change in changes if change not in tied))
             if moved != 0:  # else the slopes, which may have no average, do not matter
                 yield super().mean(*slopes, *tied, jumps=jumps or _are_steep(factors, choice)) * moved
 
-    def _changes(self, u: sp.Expr, a: int) -> list[tuple[Factor, ...]]:
+    def _changes(self, u: sp.Expr, a: Label) -> list[tuple[Factor, ...]]:
         """The products that add up to a factor: itself or, at a tangent, each slope with the change that it is in."""
-        if not _is_tangent(a):
+        if not a.is_tangent:
             return [((u, a),)]
         statistics = (s for (s, b), response in self._statistics.items() if b == a and response != 0)
-        return [((u.diff(s), a - _TANGENT), (s, a)) for s in (*self._neurons, *statistics) if u.has(s)]
+        return [((u.diff(s), a.stream), (s, a)) for s in (*self._neurons, *statistics) if u.has(s)]
 
-    def _form(self, u: sp.Expr, a: int) -> Form:
+    def _form(self, u: sp.Expr, a: Label) -> Form:
         """An expression as a form; at a tangent it is the same form in changes, and what statistics add."""
-        if not _is_tangent(a):
+        if not a.is_tangent:
             return super()._form(u, a)
-        changes = [((s, tangent_of(b)), c) for (s, b), c in super()._form(u, a - _TANGENT)]
+        changes = [((s, b.tangent), c) for (s, b), c in super()._form(u, a.stream)]
         for (s, b), response in self._statistics.items():
             if b == a:
-                changes += [(place, c * response) for place, c in super()._form(u.diff(s), a - _TANGENT)]
+                changes += [(place, c * response) for place, c in super()._form(u.diff(s), a.stream)]
         return form(changes)
 
 
@@ -174,7 +189,7 @@ def _are_steep(factors: Sequence[Factor], choice: Sequence[tuple[Factor, ...]]) 
     Raises:
         InfiniteSlope: two are, of one neuron at one input: their product has no average.
     """
-    ends = [(u, *part[-1]) for (u, _), part in zip(factors, choice, strict=True) if _is_tangent(part[-1][1])]
+    ends = [(u, *part[-1]) for (u, _), part in zip(factors, choice, strict=True) if part[-1][1].is_tangent]
     steep = [(s, a) for u, s, a in ends if _tears(u, s)]
     if len(set(steep)) < len(steep):
         raise InfiniteSlope(

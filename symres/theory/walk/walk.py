@@ -18,18 +18,17 @@ from ...activations.atom import Phi
 from ...core import symbols
 from ...core.errors import UnsupportedLayer
 from ...core.work_budget import NODE, spend
+from ...functions.records.special_function import SpecialFunction
 from ...gaussian.calculus.expectation import Expectation
+from ...gaussian.closed_form.average import average as closed_form
+from ...layers.across import HERE
+from ...layers.layouts import MEAN, Label, Layout, Pair
 from ...layers.program import Draw, Mean, Program, phis
 from .assignments import Assignment
 from .linear_forms import Averager, Form, Place, form, lowest_terms
 
-Kernel = dict[tuple[int, int], sp.Expr]
-Factor = tuple[sp.Expr, int]  # a function of a neuron, at an input
-
-ONE_INPUT: Kernel = {(0, 0): symbols.K}
-TWO_INPUTS: Kernel = {(1, 1): symbols.K1, (1, 2): symbols.C, (2, 2): symbols.K2}
-BATCH: Kernel = {(1, 1): symbols.K, (1, 2): symbols.C}  # any two inputs of a batch
-SHARED = -1  # the input that stands for the average over a batch
+Kernel = dict[Pair, sp.Expr]
+Factor = tuple[sp.Expr, Label]  # a function of a neuron, at a place
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class EmpiricalAverage:
     """``constant + weight (1/n) sum_i F(neuron i)``: what a network computes, and neurons notice each other by.
 
     Args:
-        factors: whose product is F, each with the number of an input.
+        factors: whose product is F, each at a place.
         weight: in front of the average.
         constant: added to it.
         width: number of neurons that are averaged over, in units of the stream's width n.
@@ -55,16 +54,20 @@ class Walk:
 
     Args:
         program: the layer.
-        kernel: covariances of the stream, {(input a, input b): symbol} with a <= b.
+        layout: the places of its neurons.
+        kernel: covariances of the stream, {(a, b): symbol}; those of the layout unless given.
     """
 
     program: Program
-    kernel: Kernel
+    layout: Layout
+    kernel: Kernel = field(default_factory=dict)
     assignments: list[Assignment] = field(default_factory=list)
-    _covariances: dict[tuple[sp.Symbol, int, int], sp.Expr] = field(default_factory=dict)
-    _statistics: dict[tuple[sp.Symbol, int], sp.Expr] = field(default_factory=dict)
+    _covariances: dict[tuple[sp.Symbol, Label, Label], sp.Expr] = field(default_factory=dict)
+    _statistics: dict[tuple[sp.Symbol, Label], sp.Expr] = field(default_factory=dict)
+    _grams: dict[sp.Symbol, list[Kernel]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.kernel = self.kernel or dict(self.layout.kernel)
         for (a, b), value in self.kernel.items():
             self._covariances[symbols.z, a, b] = value
         for instruction in self.program.instructions:
@@ -73,48 +76,59 @@ class Walk:
             elif isinstance(instruction, Mean):
                 self._mean(instruction)
 
-    @classmethod
-    def of_one(cls, program: Program) -> Walk:
-        """The law for one input; of a batch, for any two."""
-        return cls(program, BATCH if program.batches else ONE_INPUT)
-
-    @classmethod
-    def of_two(cls, program: Program) -> Walk:
-        """The law for two inputs."""
-        return cls(program, BATCH if program.batches else TWO_INPUTS)
+    @property
+    def first(self) -> Label:
+        """The first place."""
+        return self.labels[0]
 
     @property
-    def first(self) -> int:
-        """The number of the first input: 0 if there is one, else 1."""
-        return min(a for a, _ in self.kernel)
-
-    @property
-    def inputs(self) -> list[int]:
-        """The numbers of the inputs."""
+    def labels(self) -> list[Label]:
+        """The places where statistics have a value each."""
         return sorted(a for a, b in self.kernel if a == b)
 
     @property
     def arguments(self) -> tuple[sp.Symbol, ...]:
         """The kernels: (K,), (K1, K2, C) or, for a batch, (K, C)."""
-        diagonal = [value for (a, b), value in self.kernel.items() if a == b]
-        return (*diagonal, *(value for (a, b), value in self.kernel.items() if a != b))
+        kernel = self.layout.kernel.items()
+        return (*(value for (a, b), value in kernel if a == b), *(value for (a, b), value in kernel if a != b))
 
     def _mean(self, mean: Mean) -> None:
         width = self.program.width(mean.integrand)
-        for a in self.inputs:
+        for a in self.labels:
             average = EmpiricalAverage(((mean.integrand, a),), width=width)
             value = self._value(average)
             if value == 0 and mean.name in self.program.divisors:
                 found = f"what it divides by, the average {mean}, is 0 for every kernel"
                 raise UnsupportedLayer(f"the node {mean.node}", found, "normalise something that varies")
-            self._statistics[mean.name, a] = self._kept(symbols.at_input(mean.name, a), value, average)
+            self._statistics[mean.name, a] = self._kept(self.name(mean.name, a), value, average)
 
     def _draw(self, draw: Draw) -> None:
         width = self.program.width(draw.u)
+        if draw.across is not HERE:
+            self._grams[draw.name] = [self._gram(draw, u, number) for number, u in enumerate(draw.arguments)]
+            for pair, mixed in draw.across.kernel(self.layout, self._grams[draw.name]).items():
+                self._covariances[draw.name, *pair] = self._named(draw.name, "S", pair, draw.C_b + draw.C_W * mixed)
+            return
         for a, b in self.kernel:
             average = EmpiricalAverage(((draw.u, a), (draw.u, b)), draw.C_W, draw.C_b, width)
-            name = symbols.variance(draw.name, a, b)
+            name = symbols.variance(draw.name, self.layout.index(a, b), a == b)
             self._covariances[draw.name, a, b] = self._kept(name, self._value(average), average)
+
+    def _gram(self, draw: Draw, u: sp.Expr, number: int) -> Kernel:
+        """The Gram numbers of what a draw that mixes positions reads."""
+        letter = "UV"[number]
+        values = {(a, b): self.in_lowest_terms(self.mean((u, a), (u, b))) for a, b in self.kernel}
+        if draw.across.is_uncorrelated:  # whether tokens are, closed forms say
+            values = {pair: value if _closed(value) != 0 else sp.S.Zero for pair, value in values.items()}
+        return {pair: self._named(draw.name, letter, pair, value) for pair, value in values.items()}
+
+    def _named(self, source: sp.Symbol, letter: str, pair: Pair, value: sp.Expr) -> sp.Expr:
+        """A name for a value with averages or special functions in it, else the value."""
+        if not value.has(Expectation, SpecialFunction):
+            return value
+        name = symbols.variance(source, self.layout.index(*pair), pair[0] == pair[1], letter)
+        self.assignments.append((name, value))
+        return name
 
     def _value(self, average: EmpiricalAverage) -> sp.Expr:
         """An empirical average at infinite width."""
@@ -129,43 +143,42 @@ class Walk:
 
     def in_lowest_terms(self, value: sp.Expr) -> sp.Expr:
         """A value in lowest terms: with the statistics' values in their place numerators and denominators cancel."""
-        statistics = {symbols.at_input(name, a) for name, a in self._statistics}
+        statistics = {self.name(name, a) for name, a in self._statistics}
         for name, meaning in reversed(self.assignments):
             if name in statistics:
                 value = _outside_averages(value, name, meaning)
         return lowest_terms(value)
 
-    def stream(self, a: int, b: int) -> sp.Expr:
-        """The covariance of the next stream at inputs a and b."""
+    def name(self, statistic: sp.Symbol, a: Label) -> sp.Symbol:
+        """The name of a statistic at a place."""
+        return symbols.at_place(statistic, self.layout.index(a))
+
+    def stream(self, a: Label, b: Label) -> sp.Expr:
+        """The covariance of the next stream at places a and b."""
         return self.in_lowest_terms(Averager(self._at_places).between(self.out(a), self.out(b)))
 
-    def out(self, a: int) -> Form:
-        """The next stream at input a as a linear form in the sources."""
+    def out(self, a: Label) -> Form:
+        """The next stream at place a as a linear form in the sources."""
         return self._form(self.program.out, a)
 
-    def covariance(self, source: sp.Symbol, a: int, b: int) -> sp.Expr:
-        """The covariance of one source at two inputs."""
-        return self._covariances[source, *self._alike(a, b)]
-
-    def _alike(self, a: int, b: int) -> tuple[int, int]:
-        """The pair of inputs in the kernel that is like this one: inputs of a batch are like one another."""
-        if (1, 2) in self.kernel and (2, 2) not in self.kernel:
-            return (1, 1) if a == b != SHARED else (1, 2)
-        return min(a, b), max(a, b)
+    def covariance(self, source: sp.Symbol, a: Label, b: Label) -> sp.Expr:
+        """The covariance of one source at two places, of which either may be an average."""
+        shares = self.layout.shares(a, b)
+        return sp.Add(*(share * self._covariances[source, *pair] for pair, share in shares))
 
     def _at_places(self, one: Place, other: Place) -> sp.Expr:
         return self.covariance(one[0], one[1], other[1]) if one[0] == other[0] else sp.Integer(0)
 
-    def at(self, expression: sp.Expr, a: int) -> sp.Expr:
-        """An expression with the statistics of input a."""
-        at = 1 if a == SHARED or (a == 2 and (2, 2) not in self.kernel) else a
+    def at(self, expression: sp.Expr, a: Label) -> sp.Expr:
+        """An expression with the statistics of place a."""
+        at = self.layout.alike(a)
         return expression.xreplace({s: value for (s, b), value in self._statistics.items() if b == at})
 
     def mean(self, *factors: Factor, jumps: bool = False) -> sp.Expr:
         """``<u_a v_b ...>`` for factors (u, a), (v, b), ..., in unevaluated averages.
 
         Args:
-            factors: expressions in neurons, each with the number of an input.
+            factors: expressions in neurons, each at a place.
             jumps: whether they contain slopes of functions that jump.
 
         Raises:
@@ -183,7 +196,7 @@ class Walk:
                 self._gaussian(averager, self.at(phi, a), a)
         return averager, sp.Mul(*(self._gaussian(averager, self.at(u, a), a) for u, a in factors))
 
-    def _gaussian(self, averager: Averager, u: sp.Expr, a: int) -> sp.Expr:
+    def _gaussian(self, averager: Averager, u: sp.Expr, a: Label) -> sp.Expr:
         """Replace every linear combination of sources inside an activation, and every other source, by a variable."""
         if u.free_symbols.isdisjoint(self._neurons):
             return u
@@ -198,16 +211,16 @@ class Walk:
 
     @property
     def _neurons(self) -> tuple[sp.Symbol, ...]:
-        return (*self.program.sources, *self.program.batches)
+        return (*self.program.sources, *self.program.averages)
 
-    def _form(self, u: sp.Expr, a: int) -> Form:
+    def _form(self, u: sp.Expr, a: Label) -> Form:
         """An expression that the program knows to be linear, as a form."""
         found = self._linear(u, a)
         assert found is not None
         return found
 
-    def _linear(self, u: sp.Expr, a: int) -> Form | None:
-        """The expression at input a as a linear form in the sources, None if it is no such form."""
+    def _linear(self, u: sp.Expr, a: Label) -> Form | None:
+        """The expression at place a as a linear form in the sources, None if it is no such form."""
         if u in self.program.sources:
             return (((u, a), sp.Integer(1)),)
         u = self.at(u, a)
@@ -216,11 +229,18 @@ class Walk:
             return None
         parts: list[tuple[Place, sp.Expr]] = []
         for s, c in slopes.items():
-            if s in self.program.batches:
-                parts += [(place, c * d) for place, d in self._form(self.program.batches[s], SHARED)]
+            if average := self.program.averages.get(s):
+                mean = a._replace(input=MEAN) if average.over == "input" else a._replace(position=MEAN)
+                parts += [(place, c * d) for place, d in self._form(average.u, mean)]
             else:
                 parts.append(((s, a), c))
         return form(parts)
+
+
+def _closed(value: sp.Expr) -> sp.Expr:
+    """A value with closed forms in the place of averages that have one."""
+    averages = {node: closed_form(node.integrand, node.law) for node in value.atoms(Expectation)}
+    return value.xreplace({node: found.expr for node, found in averages.items() if found.exact})
 
 
 def _outside_averages(value: sp.Expr, name: sp.Symbol, meaning: sp.Expr) -> sp.Expr:

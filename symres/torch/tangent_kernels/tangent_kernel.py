@@ -257,10 +257,9 @@ class _Maps:
             self._parameters |= {weight, bias}
             return weight / symbol, bias / draw.C_b if draw.C_b != 0 else sp.Integer(0)
 
-        first = walks.one.first
-        alone = tangent(walks.one, first, first, Theta, rates)
+        alone = walks.tangent(Theta, rates)
         self._alone = compiled_expressions(walks.one.assignments, walks.next_kernel, alone)
-        both = tangent(walks.two, 1, 2, Theta, rates)
+        both = tangent(walks.two, *walks.pair, {walks.pair: Theta}, rates)
         self._both = compiled_expressions(walks.two.assignments, walks.next_covariance, both)
         self._parameters |= set(form.parameters)
 

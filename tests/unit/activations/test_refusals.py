@@ -176,12 +176,11 @@ ELSEWHERE = "symres has no theory for {}; symres.torch measures, reads and initi
 @pytest.mark.parametrize(
     ("name", "remedy"),
     [
-        ("attention", ELSEWHERE.format("attention")),
-        ("MultiheadAttention", ELSEWHERE.format("attention")),
+        ("MultiheadAttention", "in an equation it is Attention(u)"),
         ("softmax", ELSEWHERE.format("softmax")),
-        ("MaxPool", ELSEWHERE.format("pooling")),
+        ("MaxPool", "the maximum of activations is not Gaussian"),
         ("LSTM", ELSEWHERE.format("recurrent layers")),
-        ("Conv2d", ELSEWHERE.format("convolutions and other mixing of positions")),
+        ("Conv2d", "in an equation it is Conv(u)"),
         ("dropout", "leave it out: in evaluation it does nothing"),
         ("Linear", "layers with weights are called Dense: write Dense(u)"),
         ("GroupNorm", "write LayerNorm(u)"),

@@ -1,0 +1,202 @@
+"""Nodes that mix positions: attention, convolution, pooling and token mixing.
+
+What a node does to covariances is a rule of ``across``; each of them draws, but for the average over positions.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+import sympy as sp
+from sympy.core.symbol import Str
+
+from ..core.errors import DeclarationError, UnsupportedLayer
+from ..core.scalars import Number, equation, scalar, whole
+from ..core.symbols import C_W, C_b
+from .across import Attend, Mixed, Window
+from .nodes import Drawn, Instructions, N, Net, Node
+
+_POWERS = {"1/sqrt(d)": sp.S.Half, "1/d": sp.S.One}
+_NO, _YES = sp.S.Zero, sp.S.One
+
+
+class Mixing(Node, abstract=True):
+    """A node that mixes positions."""
+
+    def sample(self, net: Net[N], u: N, *rest: float) -> N:
+        """Networks with positions have no sample yet.
+
+        Raises:
+            UnsupportedLayer: always.
+        """
+        raise UnsupportedLayer(
+            f"a simulated network with {type(self).__name__}",
+            "symres does not draw networks with positions yet",
+            "measure a model of your own with symres.torch.measure",
+        )
+
+
+class Attention(Mixing, Drawn):
+    """Softmax attention over all positions, with many wide heads and a dense layer behind them.
+
+    Scores are ``q_a . k_b`` times the scale, of queries ``W_Q u + b_Q`` and keys ``W_K u`` of dimension d; every head
+    weighs values ``W_V u + b_V`` with the softmax of its scores, and ``W_O`` and ``b_O`` act on all heads together.
+
+    Args:
+        u: what enters, an expression in the neurons.
+        C_W: C_O*C_V, what a head and the layer behind it do to a variance together.
+        C_b: Var(bias) behind the heads.
+        C_Q: fan_in * Var(weight) of queries.
+        C_K: the same of keys.
+        scale: of scores, "1/sqrt(d)" or "1/d".
+        C_bQ: Var(bias) of queries; biases of keys change nothing.
+        C_bV: Var(bias) of values.
+        C_O: fan_in * Var(weight) behind the heads, which matters for C_bV alone.
+        tied: whether queries and keys have the same weights, of variance C_Q.
+        keys: what keys and values are made of, where that is not u: cross-attention.
+        tag: the identity of this draw; made by the call.
+
+    Raises:
+        DeclarationError: another scale; or weights are tied, with scores over sqrt(d).
+
+    Examples:
+        Attention to uncorrelated tokens whose scores vanish is their average:
+
+        >>> theory = sr.layer("Attention(z, 1, 0, 0, 1)").derive()
+        >>> theory.kernel_map.expr
+        (C*(T - 1) + K)/T
+    """
+
+    argument_names = ("u", "C_W", "C_b", "C_Q", "C_K", "scale", "C_bQ", "C_bV", "C_O", "tied", "keys")
+    settings: ClassVar = {
+        **{"C_W": C_W, "C_b": C_b, "C_Q": _YES, "C_K": _YES, "scale": Str("1/sqrt(d)")},
+        **{"C_bQ": _NO, "C_bV": _NO, "C_O": _YES, "tied": _NO, "keys": Str("u")},
+    }
+
+    def __new__(
+        cls,
+        u: Number,
+        C_W: Number = C_W,
+        C_b: Number = C_b,
+        C_Q: Number = 1,
+        C_K: Number = 1,
+        scale: str | Str = "1/sqrt(d)",
+        C_bQ: Number = 0,
+        C_bV: Number = 0,
+        C_O: Number = 1,
+        tied: Number = False,
+        keys: Number | Str | None = None,
+        tag: sp.Dummy | None = None,
+    ) -> Self:
+        """A new draw; numbers may be int, float, str, Fraction or sympy."""
+        if str(scale) not in _POWERS:
+            remedy = f"pass one of {', '.join(_POWERS)}"
+            raise DeclarationError(f"attention with the scale {scale}", "it is unknown", remedy)
+        if tied and _POWERS[str(scale)] != 1:
+            raise DeclarationError(
+                "attention with tied queries and keys",
+                "the score of a token with itself grows like the square root of d_head",
+                'pass scale="1/d", for which it is exact',
+            )
+        numbers = {"C_W": C_W, "C_b": C_b, "C_Q": C_Q, "C_K": C_K, "C_bQ": C_bQ, "C_bV": C_bV, "C_O": C_O}
+        own = {name: scalar(value, name) for name, value in numbers.items()}
+        own |= {"scale": Str(str(scale)), "tied": sp.Integer(bool(tied))}
+        is_self = keys is None or isinstance(keys, Str)
+        own["keys"] = Str("u") if is_self else equation(keys, "the keys of an Attention")
+        return super().__new__(cls, u, *(own[name] for name in cls.settings), tag=tag)
+
+    def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
+        """One draw of the values, with the rule of attention."""
+        own = dict(zip(self.settings, rest, strict=False))
+        is_self = isinstance(own["keys"], Str)
+        queries, power = None if is_self else u, _POWERS[str(own["scale"])]
+        rule = Attend(own["C_Q"], own["C_K"], own["C_bQ"], queries, power, bool(own["tied"]))
+        bias = own["C_b"] + own["C_O"] * own["C_bV"]
+        return program.draw(u if is_self else own["keys"], own["C_W"], bias, sp.S.One, rule)
+
+
+class Conv(Mixing, Drawn):
+    """A convolution over positions that closes on itself, with a window of so many positions along each axis.
+
+    Args:
+        u: what enters, an expression in the neurons.
+        C_W: fan_in * Var(weight), fan_in being the number of channels times that of positions in the window.
+        C_b: Var(bias).
+        size: of the window along each axis.
+        stride: the distance of places that are kept.
+        tag: the identity of this draw; made by the call.
+
+    Examples:
+        The covariance of two places is that of a dense layer, whatever the window:
+
+        >>> sr.layer("Conv(z^3, 2, 0, 5)").derive().covariance_map.expr  # <z1^3 z2^3>
+        6*C*(2*C**2 + 3*K**2)
+    """
+
+    argument_names = ("u", "C_W", "C_b", "size", "stride")
+    settings: ClassVar = {"C_W": C_W, "C_b": C_b, "size": sp.Integer(3), "stride": _YES}
+
+    def __new__(
+        cls,
+        u: Number,
+        C_W: Number = C_W,
+        C_b: Number = C_b,
+        size: Number = 3,
+        stride: Number = 1,
+        tag: sp.Dummy | None = None,
+    ) -> Self:
+        """A new draw; numbers may be int, float, str, Fraction or sympy."""
+        places = (sp.Integer(whole(size, "size", 1)), sp.Integer(whole(stride, "stride", 1)))
+        return super().__new__(cls, u, scalar(C_W, "C_W"), scalar(C_b, "C_b"), *places, tag=tag)
+
+    def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
+        """One draw, with a window of positions."""
+        weight, bias, size, stride, *_ = rest
+        return program.draw(u, weight, bias, sp.S.One, Window(int(size), stride=int(stride)))
+
+
+class TokenMix(Mixing, Drawn):
+    """A dense layer over positions, whose weights are those of all neurons alike (the first half of an MLP-Mixer).
+
+    Args:
+        u: what enters, an expression in the neurons.
+        C_W: the number of positions times Var(weight).
+        C_b: Var(bias).
+        tag: the identity of this draw; made by the call.
+
+    Examples:
+        Many tokens without covariance stay so:
+
+        >>> theory = sr.layer("z + TokenMix(z)").derive(positions=sr.Tokens("oo"))
+        >>> theory.kernel_map.expr, theory.covariance_map.expr
+        (C_W*K + K, 0)
+    """
+
+    argument_names = ("u", "C_W", "C_b")
+    settings: ClassVar = {"C_W": C_W, "C_b": _NO}
+
+    def __new__(cls, u: Number, C_W: Number = C_W, C_b: Number = 0, tag: sp.Dummy | None = None) -> Self:
+        """A new draw; numbers may be int, float, str, Fraction or sympy."""
+        return super().__new__(cls, u, scalar(C_W, "C_W"), scalar(C_b, "C_b"), tag=tag)
+
+    def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
+        """One draw, with weights for positions."""
+        return program.draw(u, rest[0], rest[1], sp.S.One, Mixed())
+
+
+class Pool(Mixing):
+    """The average over all positions.
+
+    Of an expression that is linear in the neurons, or as the argument of a Dense.
+
+    Examples:
+        A readout of four tokens, ``<phi^2>`` of one and ``<phi phi'>`` of two averaged:
+
+        >>> readout = sr.layer("Dense(Pool(z^2), 1, 0)").derive(positions=sr.Tokens(4))
+        >>> readout.kernel_map.expr.expand()  # 3 K^2/4 + 3 (K^2 + 2 C^2)/4
+        3*C**2/2 + 3*K**2/2
+    """
+
+    def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
+        """What the program makes of it."""
+        return program.pool(u)

@@ -1,0 +1,97 @@
+"""Networks whose inputs have positions: how alike tokens become, gradients of one token and of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import mpmath as mp
+
+from ...core.errors import DeclarationError
+from ...core.scalars import Number, whole
+from ..observables.layer_theory import LayerTheory
+from .fluctuating_network import Parameter, Values, number_of
+
+State = dict[str, mp.mpf]  # K, and C of a batch or of positions
+
+
+class PositionNetwork:
+    """A network of layers at infinite width, whose inputs may have positions.
+
+    Args:
+        layers: the theory of each layer.
+    """
+
+    layers: tuple[LayerTheory, ...]
+
+    def _walked(
+        self, K: Number, params: Mapping[str, Parameter]
+    ) -> tuple[list[tuple[LayerTheory, Values]], list[State]]:
+        """Every layer with what its one-input maps depend on, and the states before and after them."""
+        raise NotImplementedError
+
+    def similarity(self, /, K: Number, C: Number, **params: Parameter) -> list[mp.mpf]:
+        """How alike tokens are in front of every layer and behind the last: the cosine of two of them, ``C/K``.
+
+        Args:
+            K: kernel of a token that enters the first layer.
+            C: covariance of two tokens.
+            params: numbers for all parameters, by name; a list has one for each layer.
+
+        Raises:
+            DeclarationError: inputs have no positions.
+
+        Examples:
+            Uniform attention makes all tokens equal at once:
+
+            >>> layer = sr.layer("Attention(z, 1, 0, 0, 1)")
+            >>> [float(c) for c in sr.network([layer], positions=sr.Tokens(4)).similarity(K=1, C=0)]
+            [0.0, 1.0]
+        """
+        self._require_positions("token similarities")
+        return [state["C"] / state["K"] for state in self._walked(K, {**params, "C": C})[1]]
+
+    def apjn(
+        self,
+        /,
+        l0: Number,
+        l: Number,  # noqa: E741 (the name in the literature)
+        K: Number,
+        C: Number,
+        tokens: str = "one",
+        **params: Parameter,
+    ) -> mp.mpf:
+        """The averaged partial Jacobian norm from the stream after l0 layers to that after l.
+
+        Args:
+            l0: from the stream after so many layers; 0 is the stream of kernel K.
+            l: to the stream after so many layers.
+            K: kernel of a token that enters the first layer.
+            C: covariance of two tokens.
+            tokens: "one": the squared derivatives of a token in all of them, summed; "all": all of them are moved
+                alike.
+            params: numbers, by name.
+
+        Raises:
+            DeclarationError: inputs have no positions, l0 > l, or another word.
+
+        Examples:
+            >>> layer = sr.layer("Attention(z, 1, 0, 0, 1)")  # the average over four tokens
+            >>> net = sr.network([layer], positions=sr.Tokens(4))
+            >>> [float(net.apjn(0, 1, K=1, C=0, tokens=word)) for word in ("one", "all")]
+            [0.25, 1.0]
+        """
+        self._require_positions("gradients of tokens")
+        first, last = whole(l0, "l0", 0), whole(l, "l", 0)
+        if tokens not in ("one", "all") or not first <= last <= len(self.layers):
+            found = f"tokens = {tokens} from layer {first} to layer {last} of {len(self.layers)}"
+            raise DeclarationError("an averaged partial Jacobian norm", found, 'pass l0 <= l and "one" or "all"')
+        change = {"t": mp.mpf(1), "s": mp.mpf(tokens == "all")}
+        for layer, values in self._walked(K, {**params, "C": C})[0][first:last]:
+            maps = {"t": layer.quantity("tangent_map"), "s": layer.quantity("tangent_covariance_map")}
+            change = {name: number_of(quantity, values | change) for name, quantity in maps.items()}
+        return change["t"]
+
+    def _require_positions(self, asked: str) -> None:
+        if not all(layer.has_positions for layer in self.layers):
+            remedy = "pass positions=sr.Tokens(16) to sr.derive or sr.network"
+            raise DeclarationError(asked, "inputs of the network have no positions", remedy)
