@@ -7,9 +7,11 @@ in the Gram numbers of the pair, those of each sequence by itself being fixed: t
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, TypeAlias
 
 import sympy as sp
@@ -20,6 +22,23 @@ from .layouts import MEAN, Layout, Pair
 
 Gram: TypeAlias = Mapping[Pair, sp.Expr]
 _STEP = sp.Dummy("step", real=True)
+
+
+@dataclass(frozen=True)
+class Grams:
+    """The Gram numbers of all arguments of a draw.
+
+    Args:
+        layout: of the places.
+        within: those of a sequence with itself, of each argument.
+        between: those of two sequences.
+        weight: by which the variances of weights inside of a rule count, for two sequences.
+    """
+
+    layout: Layout
+    within: Sequence[Gram]
+    between: Sequence[Gram]
+    weight: sp.Expr = sp.S.One
 
 
 class Across(ABC):
@@ -37,50 +56,45 @@ class Across(ABC):
         return ()
 
     @abstractmethod
-    def covariance(
-        self, layout: Layout, pair: Pair, own: Sequence[Gram], cross: Sequence[Gram], paired: sp.Expr
-    ) -> sp.Expr:
+    def covariance(self, pair: Pair, grams: Grams) -> sp.Expr:
         """The covariance of two outputs.
 
         Args:
-            layout: of the places.
             pair: of the outputs, one of each class of the layout.
-            own: Gram numbers of each argument; those of one sequence are meant.
-            cross: the same, of which those of a pair of sequences are meant.
-            paired: factor of the variances of weights inside the rule, where they belong to a pair of sequences.
+            grams: of what the draw reads.
         """
 
     def kernel(self, layout: Layout, grams: Sequence[Gram]) -> Gram:
-        """All covariances."""
-        return {pair: self.covariance(layout, pair, grams, grams, sp.S.One) for pair in layout.pairs}
+        """All covariances, from the Gram numbers of each argument."""
+        return self._every(Grams(layout, grams, grams))
 
     def tangent(self, layout: Layout, grams: Sequence[Gram], changes: Sequence[Gram]) -> Gram:
         """The covariances of changes of the outputs, from those of changes of the arguments."""
-        cross = [
+        between = [
             {pair: gram[pair] + _STEP * change.get(pair, 0) for pair in gram}
             for gram, change in zip(grams, changes, strict=True)
         ]
-        return {pair: self._slope(self.covariance(layout, pair, grams, cross, sp.S.One)) for pair in layout.pairs}
+        return self._slopes(Grams(layout, grams, between))
 
     def fresh(self, layout: Layout, grams: Sequence[Gram]) -> Gram:
-        """The tangent kernel of the rule's own weights, those inside of it and those that draw alike."""
-        inside = {pair: self._slope(self.covariance(layout, pair, grams, grams, 1 + _STEP)) for pair in layout.pairs}
+        """The tangent kernel of the rule's weights, those inside of it and those that draw alike."""
+        inside = self._slopes(Grams(layout, grams, grams, 1 + _STEP))
         return {pair: value + inside[pair] for pair, value in self.kernel(layout, grams).items()}
 
-    @staticmethod
-    def _slope(value: sp.Expr) -> sp.Expr:
-        return value.diff(_STEP).subs(_STEP, 0)
+    def _every(self, grams: Grams) -> Gram:
+        return {pair: self.covariance(pair, grams) for pair in grams.layout.pairs}
+
+    def _slopes(self, grams: Grams) -> Gram:
+        return {pair: value.diff(_STEP).subs(_STEP, 0) for pair, value in self._every(grams).items()}
 
 
 @dataclass(frozen=True)
 class Here(Across):
     """Positions are not mixed: a dense layer."""
 
-    def covariance(
-        self, layout: Layout, pair: Pair, own: Sequence[Gram], cross: Sequence[Gram], paired: sp.Expr
-    ) -> sp.Expr:
+    def covariance(self, pair: Pair, grams: Grams) -> sp.Expr:
         """That of the arguments."""
-        return cross[0][pair]
+        return grams.between[0][pair]
 
 
 @dataclass(frozen=True)
@@ -97,23 +111,30 @@ class Window(Across):
     shares: tuple[sp.Expr, ...] = ()
     stride: int = 1
 
-    def covariance(
-        self, layout: Layout, pair: Pair, own: Sequence[Gram], cross: Sequence[Gram], paired: sp.Expr
-    ) -> sp.Expr:
-        """That of the arguments: pairs of positions at one distance are alike, whatever window they are seen in."""
-        return cross[0][pair]
+    def covariance(self, pair: Pair, grams: Grams) -> sp.Expr:
+        """That of the arguments: pairs of positions at one distance are alike, whatever window they are seen in.
+
+        Raises:
+            UnsupportedLayer: fewer positions are left.
+        """
+        if self.stride != 1:
+            raise UnsupportedLayer(
+                "a convolution with a stride",
+                "it leaves fewer positions, which symres does not follow yet",
+                "pass stride=1",
+            )
+        return grams.between[0][pair]
 
 
 @dataclass(frozen=True)
 class Pooled(Across):
     """The average over all positions."""
 
-    def covariance(
-        self, layout: Layout, pair: Pair, own: Sequence[Gram], cross: Sequence[Gram], paired: sp.Expr
-    ) -> sp.Expr:
+    def covariance(self, pair: Pair, grams: Grams) -> sp.Expr:
         """The average over all pairs of positions."""
         one, other = (label._replace(position=MEAN) for label in pair)
-        return sp.Add(*(share * cross[0][each] for each, share in layout.shares(one, other)))
+        shares = grams.layout.shares(one, other)
+        return sp.Add(*(share * grams.between[0][each] for each, share in shares))
 
 
 @dataclass(frozen=True)
@@ -122,21 +143,21 @@ class Mixed(Across):
 
     is_uncorrelated = True
 
-    def covariance(
-        self, layout: Layout, pair: Pair, own: Sequence[Gram], cross: Sequence[Gram], paired: sp.Expr
-    ) -> sp.Expr:
+    def covariance(self, pair: Pair, grams: Grams) -> sp.Expr:
         """Of one position the mean over all; of two, whose weights differ, nothing.
 
         Raises:
             UnsupportedLayer: tokens are few, or correlated.
         """
-        if layout.positions.size is not sp.oo or any(cross[0][layout.at_two_positions(p)] != 0 for p in layout.pairs):
+        layout, between = grams.layout, grams.between[0]
+        is_many = layout.positions.size is sp.oo
+        if not is_many or any(between[layout.at_two_positions(each)] != 0 for each in layout.pairs):
             raise UnsupportedLayer(
                 "a layer that mixes tokens",
                 "mixing makes tokens unlike one another, unless they are many and uncorrelated",
                 "pass positions=Tokens(oo), centre the tokens and take an odd activation",
             )
-        return cross[0][pair] if layout.is_one_position(pair) else sp.S.Zero
+        return grams.between[0][pair] if layout.is_one_position(pair) else sp.S.Zero
 
 
 @dataclass(frozen=True)
@@ -163,42 +184,47 @@ class Attend(Across):
 
     @property
     def arguments(self) -> tuple[sp.Expr, ...]:
-        """The queries' own argument."""
+        """The argument of the queries."""
         return () if self.queries is None else (self.queries,)
 
-    def covariance(
-        self, layout: Layout, pair: Pair, own: Sequence[Gram], cross: Sequence[Gram], paired: sp.Expr
-    ) -> sp.Expr:
+    def covariance(self, pair: Pair, grams: Grams) -> sp.Expr:
         """The keys' covariance at two positions, and the overlap of attention times what one position has more."""
-        same, other = cross[0][layout.at_one_position(pair)], cross[0][layout.at_two_positions(pair)]
-        return other + (same - other) * self._overlap(layout, pair, own, cross, paired)
+        same, other = self._keys(pair, grams)
+        return other + (same - other) * self._overlap(pair, grams)
 
     def fresh(self, layout: Layout, grams: Sequence[Gram]) -> Gram:
         """Twice the rule's: outputs and values draw alike, queries and keys have the same share."""
         return {pair: 2 * value for pair, value in super().fresh(layout, grams).items()}
 
-    def _overlap(
-        self, layout: Layout, pair: Pair, own: Sequence[Gram], cross: Sequence[Gram], paired: sp.Expr
-    ) -> sp.Expr:
+    def _overlap(self, pair: Pair, grams: Grams) -> sp.Expr:
         """``sum_b A_b A'_b`` of two queries."""
-        T = layout.positions.size
-        spreads = [own[0][layout.at_one_position((a, a))] - own[0][layout.at_two_positions((a, a))] for a in pair]
+        layout, T = grams.layout, grams.layout.positions.size
+        alone = Grams(layout, grams.within, grams.within)
+        spreads = [operator.sub(*self._keys((a, a), alone)) for a in pair]
         if self.is_tied:  # the score of a token with itself is larger than those with others, which are equal
-            alone = [1 / (1 + (T - 1) * sp.exp(-self.C_Q * spread)) for spread in spreads]
-            (one, two), (few, less) = alone, [(1 - share) / (T - 1) for share in alone]
+            (one, other), (few, less) = zip(*map(partial(self._tied, T), spreads), strict=True)
             if layout.is_one_position(pair):
-                return one * two + (T - 1) * few * less
-            return one * less + few * two + (T - 2) * few * less
+                return one * other + (T - 1) * few * less
+            return one * less + few * other + (T - 2) * few * less
         if self.power == 1:
             return 1 / T
-        variances = [
-            self._score(own[-1][layout.at_one_position((a, a))], spread)
-            for a, spread in zip(pair, spreads, strict=True)
-        ]
-        gap = cross[0][layout.at_one_position(pair)] - cross[0][layout.at_two_positions(pair)]
-        return SoftmaxOverlap(*variances, paired * self._score(cross[-1][pair], gap), T)
+        queries = [grams.within[-1][layout.at_one_position((a, a))] for a in pair]
+        variances = [self._score(query, spread) for query, spread in zip(queries, spreads, strict=True)]
+        both = self._score(grams.between[-1][pair], operator.sub(*self._keys(pair, grams)))
+        return SoftmaxOverlap(*variances, grams.weight * both, T)
+
+    def _keys(self, pair: Pair, grams: Grams) -> tuple[sp.Expr, sp.Expr]:
+        """The Gram numbers of two keys of some inputs at one position, and at two."""
+        layout, between = grams.layout, grams.between[0]
+        return between[layout.at_one_position(pair)], between[layout.at_two_positions(pair)]
+
+    def _tied(self, T: sp.Expr, spread: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+        """The attention of a token to itself, and to each of the others."""
+        alone = 1 / (1 + (T - 1) * sp.exp(-self.C_Q * spread))
+        return alone, (1 - alone) / (T - 1)
 
     def _score(self, query: sp.Expr, spread: sp.Expr) -> sp.Expr:
+        """The covariance of two scores."""
         return self.C_K * (self.C_Q * query + self.C_bQ) * spread
 
 

@@ -99,20 +99,20 @@ class Attention(Mixing, Drawn):
                 'pass scale="1/d", for which it is exact',
             )
         numbers = {"C_W": C_W, "C_b": C_b, "C_Q": C_Q, "C_K": C_K, "C_bQ": C_bQ, "C_bV": C_bV, "C_O": C_O}
-        own = {name: scalar(value, name) for name, value in numbers.items()}
-        own |= {"scale": Str(str(scale)), "tied": sp.Integer(bool(tied))}
+        values = {name: scalar(value, name) for name, value in numbers.items()}
+        values |= {"scale": Str(str(scale)), "tied": sp.Integer(bool(tied))}
         is_self = keys is None or isinstance(keys, Str)
-        own["keys"] = Str("u") if is_self else equation(keys, "the keys of an Attention")
-        return super().__new__(cls, u, *(own[name] for name in cls.settings), tag=tag)
+        values["keys"] = Str("u") if is_self else equation(keys, "the keys of an Attention")
+        return super().__new__(cls, u, *(values[name] for name in cls.settings), tag=tag)
 
     def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
         """One draw of the values, with the rule of attention."""
-        own = dict(zip(self.settings, rest, strict=False))
-        is_self = isinstance(own["keys"], Str)
-        queries, power = None if is_self else u, _POWERS[str(own["scale"])]
-        rule = Attend(own["C_Q"], own["C_K"], own["C_bQ"], queries, power, bool(own["tied"]))
-        bias = own["C_b"] + own["C_O"] * own["C_bV"]
-        return program.draw(u if is_self else own["keys"], own["C_W"], bias, sp.S.One, rule)
+        of = dict(zip(self.settings, rest, strict=False))
+        is_self = isinstance(of["keys"], Str)
+        queries, power = None if is_self else u, _POWERS[str(of["scale"])]
+        rule = Attend(of["C_Q"], of["C_K"], of["C_bQ"], queries, power, bool(of["tied"]))
+        bias = of["C_b"] + of["C_O"] * of["C_bV"]
+        return program.draw(u if is_self else of["keys"], of["C_W"], bias, sp.S.One, rule)
 
 
 class Conv(Mixing, Drawn):

@@ -53,6 +53,7 @@ COVARIANCE_MAP = OfTwoInputs(
     sign=("C'", "C'"),
     notation="C'",
     meaning="covariance of the next layer, two inputs",
+    of_positions="covariance of the next layer, two positions",
     source="PDLT (B.11)",
     unit="K",
     section=Section.MAPS,

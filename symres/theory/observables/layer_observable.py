@@ -41,9 +41,11 @@ class LayerObservable(Observable):
 
     Args:
         is_plain: whether it is known for inputs without positions only.
+        of_positions: what it means where inputs have positions; empty where that is the same.
     """
 
     is_plain: bool = False
+    of_positions: str = ""
 
     @abstractmethod
     def of(self, subject: Subject) -> Quantity:
@@ -68,7 +70,10 @@ class LayerObservable(Observable):
         except NoClosedForm as error:
             return unknown(self.name, arguments, error.found, **self.words)
         parameters = subject.layer.parameters
-        quantity = build(self.name, arguments, defined, walk.assignments, parameters=parameters, **self.words)
+        words = self.words
+        if self.of_positions and walk.layout.positions != ONE:
+            words["meaning"] = self.of_positions
+        quantity = build(self.name, arguments, defined, walk.assignments, parameters=parameters, **words)
         return replace(quantity, members=walk.layout.members)
 
 

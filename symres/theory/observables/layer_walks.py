@@ -9,7 +9,7 @@ import sympy as sp
 
 from ...activations.atom import Phi
 from ...core import symbols
-from ...core.errors import NoClosedForm, SymresError
+from ...core.errors import NoClosedForm, SymresError, UnsupportedLayer
 from ...functions.balls import enclose
 from ...gaussian.calculus.distributions import averaged
 from ...gaussian.calculus.expectation import Gaussian
@@ -68,7 +68,14 @@ class LayerWalks:
         return self._walk(Layout(TWO, self.positions))
 
     def _walk(self, layout: Layout) -> Walk:
-        """The law of a layout; without covariances of positions where the layer has none."""
+        """The law of a layout; without covariances of positions where the layer has none.
+
+        Raises:
+            UnsupportedLayer: it averages over a batch of inputs with positions.
+        """
+        if self.layer.program.has_batch and layout.positions != ONE:
+            found = "the variance over a batch and over positions is not derived yet"
+            raise UnsupportedLayer(f"the layer {self.layer.name}", found, "normalise over neurons: LayerNorm, RMSNorm")
         kernel = layout.kernel
         if self.layer.program.is_uncorrelated:
             kernel = {pair: value if layout.is_one_position(pair) else sp.S.Zero for pair, value in kernel.items()}

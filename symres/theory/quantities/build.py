@@ -28,6 +28,7 @@ _INFINITE = Reason(
     "is infinite where a function jumps or is at least as steep as a square root is at 0",
     Obstruction.INFINITE,
 )
+_OVERLAPS = Reason("the overlap B of two softmax vectors", "has no closed form")
 _DIGITS, _BITS, _TOLERANCE = 25, 100, 1e-20  # of a verification
 
 
@@ -77,17 +78,18 @@ def build(
         steps.append(NamedStep(symbol, meaning_of_step, proof.result))
         inner.append((symbol, proof))
     proof = closer.prove(definition)
+    overlaps = [_OVERLAPS] * has_overlaps(proof.result, steps)
     quantity = Quantity(
         name=name,
         symbols=symbols,
         unused=tuple(s for s in parameters if s not in symbols),
         definition=definition,
         body=proof.result,
-        status=Status.NUMERIC if closer.open or has_overlaps(proof.result, steps) else Status.EXACT,
+        status=Status.NUMERIC if closer.open or overlaps else Status.EXACT,
         steps=tuple(steps),
         proof=_with_steps(proof, inner),
         verifications=tuple(closer.verifications),
-        reason=_INFINITE if proof.result.has(sp.oo) else Reason.listed([a.reason for a in closer.open]),
+        reason=_INFINITE if proof.result.has(sp.oo) else Reason.listed([*(a.reason for a in closer.open), *overlaps]),
         expansion=expansion if arguments == (K,) else None,
         within=within,
         **words,

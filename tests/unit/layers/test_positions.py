@@ -118,6 +118,8 @@ def test_a_pool_of_neurons_is_their_average():
         (lambda: sr.layer("z + Pool(relu(z))"), "mean of activations over positions"),
         (lambda: sr.mixer("relu").derive(positions=sr.Tokens("oo")).kernel_map, "unlike one another"),
         (lambda: sr.mixer("erf").derive(positions=sr.Tokens(16)).kernel_map, "unlike one another"),
+        (lambda: sr.layer("Conv(relu(z), stride=2)").derive().kernel_map, "fewer positions"),
+        (lambda: sr.conv_resnet("relu", norm="batch").derive().kernel_map, "not derived yet"),
         (lambda: sr.Tokens(0), "not a number of tokens"),
         (lambda: sr.Tokens("1/2"), "not a number of tokens"),
         (lambda: positions_of("Tokens"), "cannot be read"),
