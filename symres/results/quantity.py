@@ -18,6 +18,7 @@ from ..core.proof import Proof, Step
 from ..core.scalars import Number, whole
 from ..core.symbols import K1, KERNELS, K
 from ..functions.balls import evaluate
+from ..functions.records.special_function import digits_of_floats
 from ..notation import latex
 from ..notation.facts import equation, is_short
 from .arguments_of_quantities import Arguments, value_at_the_edge
@@ -377,7 +378,7 @@ class Quantity(Shown):
         return Arguments(self.name, self.symbols, self.unused, self.directed, self.within, self.members)
 
     def __call__(self, /, *kernels: Number, **values: Number) -> float:
-        """The value as a float.
+        """The value as a float; of layers with attention it has twelve digits.
 
         Args:
             kernels: numbers for K, or for K1, K2 and C, in this order, as far as they are not passed by name.
@@ -390,7 +391,8 @@ class Quantity(Shown):
             >>> sr.derive("relu").kernel_map(3, C_W=2, C_b="1/2")
             3.5
         """
-        return float(self.evalf(16, **self._arguments.named(kernels, values)))
+        digits = digits_of_floats(self.body, *(step.expr for step in self.steps))
+        return float(self.evalf(digits, **self._arguments.named(kernels, values)))
 
     def series(self, order: Number = 3, *, checked: bool = True) -> Quantity:
         """The exact series in the kernel around K = 0, up to and including K**order.

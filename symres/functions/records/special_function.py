@@ -89,6 +89,12 @@ class SpecialFunction(Enclosable, sp.Function):
         return rf"{self._symbol}{power}\!\left({arguments}\right)"
 
 
+def digits_of_floats(*expressions: sp.Basic) -> int:
+    """The digits that some expressions have at small cost: those of the special function with the fewest."""
+    functions = set().union(*(e.atoms(SpecialFunction) for e in expressions))
+    return min((function.digits for function in functions), default=_DIGITS)
+
+
 def legend(*expressions: sp.Basic) -> list[type[SpecialFunction]]:
     """The special functions in some expressions; each has a ``meaning`` to print, and one in ``tex``."""
     present = {type(f) for e in expressions for f in e.atoms(SpecialFunction)}

@@ -46,15 +46,15 @@ def test_drawn_scores_have_this_overlap(S1, S2, k, keys):
     assert abs(overlaps.mean() - float(ball((S1, S2, k, keys)).mid())) < 4.5 * error
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("orders", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 2)])
-@pytest.mark.parametrize("place", PLACES[:4])
+@pytest.mark.parametrize("place", PLACES[:3])
 def test_slopes_are_those_of_the_values(place, orders):
     """Central differences of the derivative of one order less, of which balls have the digits."""
     number = next(n for n, order in enumerate(orders) if order)
     lower = tuple(order - (n == number) for n, order in enumerate(orders))
     step = 2.0**-12 * place[number]
-    ends = [ball((*place[:number], place[number] + side * step, *place[number + 1 :]), lower, 80) for side in (1, -1)]
+    ends = [ball((*place[:number], place[number] + side * step, *place[number + 1 :]), lower, 70) for side in (1, -1)]
     expected = float((ends[0] - ends[1]) / (2 * step))
     assert float(ball(place, orders).mid()) == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
