@@ -17,10 +17,10 @@ import keyword
 import operator
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 import sympy as sp
 from flint import arb, ctx
@@ -46,6 +46,7 @@ NAME = re.compile(rf"(?<![\w.]){_NAME.pattern}", re.ASCII)  # in running text; n
 _OPERATOR = re.compile(r"\*\*|<=|>=|[-+*/^(),<>|]")
 _STRING = re.compile(r"\"[^\"]*\"|'[^']*'")
 _SETTING = re.compile(r"\s*=(?!=)\s*")  # behind the name of an argument
+_TRUTH = {"True": True, "False": False}  # values of arguments with a name
 _BLANK = re.compile(r"[ \t\r\n]+")
 
 
@@ -67,21 +68,6 @@ def _where(condition: _Comparison, then: sp.Expr, otherwise: sp.Expr) -> sp.Expr
     difference = condition.left - condition.right
     chosen = sp.Heaviside(difference if condition.sign in (">", ">=") else -difference)
     return chosen * then + (1 - chosen) * otherwise
-
-
-class WithSettings(Protocol):
-    """A function whose arguments may be given by name, as text and as words too: ``scale="1/d"``, ``tied=True``.
-
-    Attributes:
-        settings: the names of its arguments.
-        words: what may stand without quotation marks in the place of text.
-    """
-
-    settings: Collection[str]
-    words: Mapping[str, Any]
-
-    def __call__(self, *arguments: sp.Expr, **named: Any) -> sp.Expr:
-        """Its value."""
 
 
 class _ParsedFunctions(Mapping[str, tuple[Function, int, int]]):
@@ -344,7 +330,7 @@ class _Parser:
             if setting := self._setting(function):
                 named[setting[0]] = setting[1]
             else:
-                arguments.append(self._word(function) or self._comparison())
+                arguments.append(self._comparison())
         self._close(opening, ")")
         if not least <= len(arguments) <= greatest:
             wanted = str(least) if least == greatest else f"{least} to {greatest}"
@@ -371,7 +357,7 @@ class _Parser:
         return self._checked(token, value)
 
     def _setting(self, function: Function) -> tuple[str, Any] | None:
-        """An argument with its name, if one comes next."""
+        """An argument with its name, if one comes next: a sum, a text in quotation marks, True or False."""
         name = self.token
         if name.text not in getattr(function, "settings", ()):
             return None
@@ -381,12 +367,9 @@ class _Parser:
             self.token = self._read(string.end())
             return name.text, string.group()[1:-1]
         self.token = self._read(sign.end())
-        return name.text, self._word(function) or self._sum()
-
-    def _word(self, function: Function) -> Any:
-        """What a word stands for that a function takes as an argument, if one comes next."""
-        words = getattr(function, "words", {})
-        return words[self._next().text] if self.token.text in words else None
+        if self.token.text in _TRUTH:
+            return name.text, _TRUTH[self._next().text]
+        return name.text, self._sum()
 
     # ---- limits of sizes and values ---------------------------------------------------------------------------
     def _descend(self) -> None:

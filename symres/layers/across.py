@@ -99,16 +99,14 @@ class Here(Across):
 
 @dataclass(frozen=True)
 class Window(Across):
-    """A circular convolution: positions around a place, with a share of the variance of weights each.
+    """A circular convolution: the positions around each, with equal variances of weights.
 
     Args:
         size: the number of positions along each axis.
-        shares: of the positions of an axis, equal ones unless given.
         stride: the distance of places that are kept.
     """
 
     size: int
-    shares: tuple[sp.Expr, ...] = ()
     stride: int = 1
 
     def covariance(self, pair: Pair, grams: Grams) -> sp.Expr:

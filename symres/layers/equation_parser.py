@@ -223,11 +223,6 @@ class _NodeCall:
         """The names of its arguments."""
         return self.node.argument_names[1:]
 
-    @property
-    def words(self) -> Mapping[str, Any]:
-        """Words that stand for themselves, or for truth values."""
-        return {"True": True, "False": False, **{word: word for word in self.node.argument_words}}
-
     def __call__(self, *arguments: sp.Expr, **named: Any) -> sp.Expr:
         """The node of some arguments.
 

@@ -15,7 +15,7 @@ are the inputs of a batch: a pair has the covariance of one place with itself, o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
@@ -53,7 +53,6 @@ class Label(NamedTuple):
 
 Pair: TypeAlias = tuple[Label, Label]
 Mixture: TypeAlias = tuple[tuple[Pair, sp.Expr], ...]  # classes of pairs with their shares
-Classes: TypeAlias = Mapping[Pair, sp.Expr]
 
 
 class Axis(ABC):
@@ -221,5 +220,5 @@ _SYMBOLS = {
     (2, 2, False): symbols.P2,
     (1, 2, False): symbols.E,
 }
-ONE_INPUT, TWO_INPUTS = Layout(ONE), Layout(TWO)
+TWO_INPUTS = Layout(TWO)
 BATCH = Layout(Exchangeable(sp.oo))  # any two inputs of a large batch

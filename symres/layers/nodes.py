@@ -84,7 +84,6 @@ class Node(sp.Expr):
 
     Attributes:
         argument_names: of an equation as text, in order.
-        argument_words: words that stand for themselves as arguments of an equation.
 
     Raises:
         DeclarationError: the class has the name of a function, an activation, a symbol or a node of symres; or a node
@@ -103,7 +102,6 @@ class Node(sp.Expr):
     """
 
     argument_names: ClassVar[tuple[str, ...]] = ("u",)
-    argument_words: ClassVar[tuple[str, ...]] = ()
 
     is_commutative = True
     is_extended_real = True

@@ -104,6 +104,9 @@ class Walk:
 
     def _draw(self, draw: Draw) -> None:
         width = self.program.width(draw.u)
+        if draw.across.is_uncorrelated and draw.C_b != 0:
+            found = "biases of positions are the same for all neurons, which have a mean then"
+            raise UnsupportedLayer(f"the biases of {draw.name} = TokenMix({draw.u})", found, "pass C_b = 0")
         if draw.across is not HERE:
             self._grams[draw.name] = [self._gram(draw, u, number) for number, u in enumerate(draw.arguments)]
             for pair, mixed in draw.across.kernel(self.layout, self._grams[draw.name]).items():
@@ -240,7 +243,7 @@ class Walk:
 def _closed(value: sp.Expr) -> sp.Expr:
     """A value with closed forms in the place of averages that have one."""
     averages = {node: closed_form(node.integrand, node.law) for node in value.atoms(Expectation)}
-    return value.xreplace({node: found.expr for node, found in averages.items() if found.exact})
+    return value.xreplace({node: average.expr for node, average in averages.items() if average.exact})
 
 
 def _outside_averages(value: sp.Expr, name: sp.Symbol, meaning: sp.Expr) -> sp.Expr:

@@ -7,7 +7,7 @@ import sympy as sp
 import symres as sr
 from symres.core.symbols import C, K, T, s, t
 from symres.layers.across import Attend
-from symres.layers.layouts import BATCH, MEAN, ONE, ONE_INPUT, TWO, TWO_INPUTS, Exchangeable, Label, Layout
+from symres.layers.layouts import BATCH, MEAN, ONE, TWO, TWO_INPUTS, Exchangeable, Label, Layout
 from symres.layers.positions import positions_of
 
 TOKENS = Layout(ONE, Exchangeable(T))
@@ -16,7 +16,7 @@ ATTENTION = "Attention(z, C_A, 0, C_Q, C_K)"
 
 
 def test_every_layout_has_its_classes():
-    assert list(ONE_INPUT.kernel.values()) == [K]
+    assert list(Layout().kernel.values()) == [K]
     assert [x.name for x in TWO_INPUTS.kernel.values()] == ["K1", "C", "K2"]
     assert list(BATCH.kernel.values()) == list(TOKENS.kernel.values()) == [K, C]
     assert [x.name for x in SEQUENCES.kernel.values()] == ["K1", "P1", "C", "E", "K2", "P2"]
@@ -120,6 +120,7 @@ def test_a_pool_of_neurons_is_their_average():
         (lambda: sr.mixer("erf").derive(positions=sr.Tokens(16)).kernel_map, "unlike one another"),
         (lambda: sr.layer("Conv(relu(z), stride=2)").derive().kernel_map, "fewer positions"),
         (lambda: sr.conv_resnet("relu", norm="batch").derive().kernel_map, "not derived yet"),
+        (lambda: sr.layer("TokenMix(z, 1, C_b)").derive().kernel_map, "biases of positions"),
         (lambda: sr.Tokens(0), "not a number of tokens"),
         (lambda: sr.Tokens("1/2"), "not a number of tokens"),
         (lambda: positions_of("Tokens"), "cannot be read"),
@@ -141,6 +142,10 @@ def test_refusals(ask, said):
 
 
 def test_texts_read_as_they_are_written():
-    for text in ("h = z + Attention(LayerNorm(z)); h + Dense(relu(h))", "z + Conv(relu(z), 1, 0, size=5)"):
+    for text in (
+        "h = z + Attention(LayerNorm(z)); h + Dense(relu(h))",
+        "z + Conv(relu(z), 1, 0, size=5)",
+        "Attention(z, tied=False)",
+    ):
         layer = sr.layer(text)
         assert sr.layer(layer.text) == layer
