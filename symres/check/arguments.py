@@ -9,19 +9,19 @@ import sympy as sp
 
 from ..activations.activation import Activation
 from ..activations.formula_parser import nearest
-from ..core.errors import DeclarationError, UnsupportedLayer
+from ..core.errors import DeclarationError
 from ..core.foreign import THEORIES, reader_of
 from ..core.scalars import Number, parameter
-from ..core.symbols import K1, K2, C, K, Theta, z
 from ..results.observable import Observable
 from ..results.quantity import Quantity
 from ..results.subjects import Declaration, DerivedLayer
 from .oracles.comparison import free_symbols
+from .sampling.random_points import ARGUMENTS
 
 Subject: TypeAlias = DerivedLayer | Quantity | Declaration | Activation | str  # what can be checked
 
 ORACLES = ("quadrature", "simulation")
-_ARGUMENTS = {str(symbol) for symbol in (z, K, K1, K2, C, Theta)}
+_ARGUMENTS = set(map(str, ARGUMENTS))
 
 
 def subject_of(subject: Subject) -> DerivedLayer | Quantity:
@@ -29,16 +29,9 @@ def subject_of(subject: Subject) -> DerivedLayer | Quantity:
 
     Raises:
         DeclarationError: it is neither.
-        UnsupportedLayer: it has positions.
     """
     if isinstance(subject, str | Activation | Declaration):
         subject = reader_of(THEORIES)(subject)
-    if isinstance(subject, DerivedLayer) and subject.has_positions:
-        raise UnsupportedLayer(
-            "the check of a theory with positions",
-            "the oracles do not draw networks with positions yet",
-            "measure a model of your own with symres.torch.measure",
-        )
     if isinstance(subject, DerivedLayer | Quantity):
         return subject
     shown = repr(subject) if len(repr(subject)) <= 40 else f"this {type(subject).__name__}"

@@ -14,29 +14,13 @@ from ..core.errors import DeclarationError, UnsupportedLayer
 from ..core.scalars import Number, equation, scalar, whole
 from ..core.symbols import C_W, C_b
 from .across import Attend, Mixed, Window
-from .nodes import Drawn, Instructions, N, Net, Node
+from .nodes import Drawn, Instructions, N, Net, Node, Scores
 
 _POWERS = {"1/sqrt(d)": sp.S.Half, "1/d": sp.S.One}
 _NO, _YES = sp.S.Zero, sp.S.One
 
 
-class Mixing(Node, abstract=True):
-    """A node that mixes positions."""
-
-    def sample(self, net: Net[N], u: N, *rest: float) -> N:
-        """Networks with positions have no sample yet.
-
-        Raises:
-            UnsupportedLayer: always.
-        """
-        raise UnsupportedLayer(
-            f"a simulated network with {type(self).__name__}",
-            "symres does not draw networks with positions yet",
-            "measure a model of your own with symres.torch.measure",
-        )
-
-
-class Attention(Mixing, Drawn):
+class Attention(Drawn):
     """Softmax attention over all positions, with many wide heads and a dense layer behind them.
 
     Scores are ``q_a . k_b`` times the scale, of queries ``W_Q u + b_Q`` and keys ``W_K u`` of dimension d; every head
@@ -114,8 +98,15 @@ class Attention(Mixing, Drawn):
         bias = of["C_b"] + of["C_O"] * of["C_bV"]
         return program.draw(u if is_self else of["keys"], of["C_W"], bias, sp.S.One, rule)
 
+    def sample(self, net: Net[N], u: N, *rest: float) -> N:
+        """Heads whose scores have passed a softmax, and a dense layer behind all of them."""
+        of = dict(zip(self.settings, rest, strict=False))
+        power, value_bias = float(_POWERS[str(of["scale"])]), of["C_O"] * of["C_bV"]
+        scores = Scores(of["C_Q"], of["C_K"], of["C_bQ"], value_bias, power, bool(of["tied"]))
+        return net.attend(u, u if isinstance(of["keys"], Str) else of["keys"], of["C_W"], of["C_b"], scores)
 
-class Conv(Mixing, Drawn):
+
+class Conv(Drawn):
     """A convolution over positions that closes on itself, with a window of so many positions along each axis.
 
     Args:
@@ -154,8 +145,14 @@ class Conv(Mixing, Drawn):
         weight, bias, size, stride, *_ = rest
         return program.draw(u, weight, bias, sp.S.One, Window(int(size), stride=int(stride)))
 
+    def sample(self, net: Net[N], u: N, *rest: float) -> N:
+        """A dense layer of its own for each place of the window, on a ring."""
+        weight, bias, size, *_ = rest
+        first, *others = (net.shifted(u, k) for k in range(int(size)))
+        return sum((net.dense(v, weight / size, 0.0, 1.0) for v in others), net.dense(first, weight / size, bias, 1.0))
 
-class TokenMix(Mixing, Drawn):
+
+class TokenMix(Drawn):
     """A dense layer over positions, whose weights are those of all neurons alike (the first half of an MLP-Mixer).
 
     Args:
@@ -183,8 +180,12 @@ class TokenMix(Mixing, Drawn):
         """One draw, with weights for positions."""
         return program.draw(u, rest[0], rest[1], sp.S.One, Mixed())
 
+    def sample(self, net: Net[N], u: N, *rest: float) -> N:
+        """Weights from position to position."""
+        return net.mix(u, rest[0], rest[1])
 
-class Pool(Mixing):
+
+class Pool(Node):
     """The average over all positions.
 
     Of an expression that is linear in the neurons, or as the argument of a Dense.
@@ -200,3 +201,7 @@ class Pool(Mixing):
     def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
         """What the program makes of it."""
         return program.pool(u)
+
+    def sample(self, net: Net[N], u: N, *rest: float) -> N:
+        """The average, at all positions."""
+        return net.pool(u)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import ClassVar, Protocol, Self, TypeVar
+from typing import ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import sympy as sp
 from sympy.printing.printer import Printer
@@ -68,11 +68,49 @@ class Instructions(Averaging[sp.Expr], Protocol):
         """The average over all positions."""
 
 
-class Net(Averaging[N], Protocol[N]):
-    """A network that an oracle walks."""
+class Scores(NamedTuple):
+    """Of attention: queries and keys, whose products are scores, and the biases of what is weighted by them.
 
-    def dense(self, u: N, C_W: float, C_b: float, width: float) -> N:
+    Args:
+        C_Q: fan_in * Var(weight) of queries.
+        C_K: of keys.
+        C_bQ: Var(bias) of queries.
+        C_bV: Var(bias) of values.
+        power: of 1/d in the scale of scores.
+        is_tied: whether keys are the queries.
+    """
+
+    C_Q: float
+    C_K: float
+    C_bQ: float
+    C_bV: float
+    power: float
+    is_tied: bool
+
+
+class Net(Averaging[N], Protocol[N]):
+    """A network that an oracle walks.
+
+    Attributes:
+        positions: in each sequence; the inputs of arrays are those of the first sequence, then those of the next.
+    """
+
+    positions: int
+
+    def dense(self, u: N, C_W: float, C_b: float, width: float, /) -> N:
         """A dense layer with fresh weights and biases applied to ``u``."""
+
+    def attend(self, u: N, keys: N, C_W: float, C_b: float, scores: Scores, /) -> N:
+        """Softmax attention of ``u`` to ``keys``, with many heads and a dense layer behind them."""
+
+    def mix(self, u: N, C_W: float, C_b: float, /) -> N:
+        """A dense layer over the positions, the same one for all neurons."""
+
+    def shifted(self, u: N, distance: int, /) -> N:
+        """The neurons so many positions further, on a ring."""
+
+    def pool(self, u: N, /) -> N:
+        """Average over the positions of each sequence, at all of them."""
 
 
 class Node(sp.Expr):
@@ -141,7 +179,9 @@ class Node(sp.Expr):
         """The node's value in a network.
 
         The oracles call it with several kinds of neurons. All of them know arithmetic, ``net.mean``, ``net.batch``,
-        ``net.dense`` and the elementary elementwise functions of NumPy, such as ``np.exp``. Functions of the module
+        ``net.dense`` and the elementary elementwise functions of NumPy, such as ``np.exp``; those of finite networks
+        also the functions of :class:`Net` that mix positions, and matrices that act on them: ``net.by_neuron(A @
+        net.by_position(u))`` with a matrix A of shape (positions, positions). Functions of the module
         ``math`` refuse them, and so do infinitely wide networks shapes, indices and ``np.sort``: the rows of a check
         are INCONCLUSIVE then. So are those of quadrature where the argument of ``net.batch`` is not linear in the
         stream and in draws, or a product at two inputs has functions of more than four Gaussian variables.

@@ -13,6 +13,8 @@ from ..core.errors import DeclarationError
 from ..core.scalars import scalar
 from .layouts import Axis, Exchangeable
 
+USUAL_TOKENS = 16  # where somebody asks for numbers and names none
+
 
 @dataclass(frozen=True)
 class Tokens(Exchangeable):

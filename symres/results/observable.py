@@ -120,6 +120,7 @@ class Observable:
             of the input and those that follow at infinite width; None where nothing of finite width is claimed.
         divergence: where it is infinite.
         costly: whether its oracle takes so long that it is asked at fewer points.
+        of_networks: whether simulated networks show it, beside what belongs to other observables.
         by_default: whether a check that names no observables compares it.
         example: lines of a doctest for the reference, its oracle a formula that one derives by hand.
     """
@@ -136,6 +137,7 @@ class Observable:
     simulated: Callable[[Any, float, Sequence[float]], Sampler] | None = None
     divergence: Divergence = Divergence.NEVER
     costly: bool = False
+    of_networks: bool = False
     by_default: bool = True
     example: str = ""
 
@@ -151,7 +153,7 @@ class Observable:
     @property
     def is_measured(self) -> bool:
         """Whether anything that shares no code with the derivation measures it."""
-        return self.oracle is not None or self.simulated is not None
+        return self.oracle is not None or self.simulated is not None or self.of_networks
 
 
 @dataclass(frozen=True)

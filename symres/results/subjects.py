@@ -64,6 +64,11 @@ class DerivedLayer:
         return False
 
     @property
+    def sequence_length(self) -> sp.Expr:
+        """The number of positions of an input, maybe a symbol or infinite; 1 where it has none."""
+        return sp.S.One
+
+    @property
     def depth_observables(self) -> Mapping[str, DepthObservable]:
         """What is claimed of deep networks of finite width, by name; nothing unless the theory makes such claims."""
         return {}

@@ -20,7 +20,7 @@ class Dual(NDArrayOperatorsMixin, Elementwise):
     nets and nodes need not know. A function without a rule here is refused.
 
     Args:
-        value: (nets, n, inputs).
+        value: (nets, n, inputs), or of any shape on the way.
         tangent: (nets, n, inputs, directions).
     """
 
@@ -32,7 +32,7 @@ class Dual(NDArrayOperatorsMixin, Elementwise):
         if method != "__call__" or options:
             return NotImplemented
         if ufunc is np.matmul:
-            return self._mixed(*args)
+            return _product(*args)
         if ufunc not in _SLOPES:
             return NotImplemented
         values = [a.value if isinstance(a, Dual) else np.asarray(a, dtype=float) for a in args]
@@ -63,25 +63,38 @@ class Dual(NDArrayOperatorsMixin, Elementwise):
         return Dual(function(self.value), function.slope(self.value)[..., None] * self.tangent)
 
     def mean(self, axis: int, keepdims: bool = True) -> Dual:
-        """Average over the neurons (axis 1) or the inputs (axis 2)."""
+        """Average over an axis, the neurons (axis 1) or the inputs (axis 2)."""
         if not keepdims:
             raise TypeError("an average of neurons keeps the axes of its array")
         return Dual(self.value.mean(axis=axis, keepdims=True), self.tangent.mean(axis=axis, keepdims=True))
 
-    def _mixed(self, weights: Operand, neurons: Operand) -> Dual:
-        if neurons is not self or isinstance(weights, Dual):
-            return NotImplemented
-        tangent = _unflat(np.matmul(weights, _flat(self.tangent)), self.tangent.shape[2])
-        return Dual(np.matmul(weights, self.value), tangent)
+    def reshape(self, *shape: int) -> Dual:
+        """The neurons in another shape."""
+        return Dual(self.value.reshape(shape), self.tangent.reshape(*shape, self.tangent.shape[-1]))
+
+    def transpose(self, *axes: int) -> Dual:
+        """The neurons with their axes in another order."""
+        return Dual(self.value.transpose(axes), self.tangent.transpose(*axes, len(axes)))
+
+
+def _product(x: Operand, y: Operand) -> Dual:
+    """Matrices times matrices, in the last two axes."""
+    values = [a.value if isinstance(a, Dual) else np.asarray(a) for a in (x, y)]
+    tangent: np.ndarray | float = 0.0
+    if isinstance(x, Dual):  # directions come first, for they are a stack of matrices
+        tangent = np.moveaxis(np.matmul(np.moveaxis(x.tangent, -1, 0), values[1]), 0, -1)
+    if isinstance(y, Dual):
+        tangent = tangent + _unflat(np.matmul(values[0], _flat(y.tangent)), y.tangent.shape[-2])
+    return Dual(np.matmul(*values), np.asarray(tangent))
 
 
 def _flat(tangent: np.ndarray) -> np.ndarray:
     """Inputs and directions on one axis: then a layer's weights meet one large matrix, not many vectors."""
-    return tangent.reshape(*tangent.shape[:2], -1)
+    return tangent.reshape(*tangent.shape[:-2], -1)
 
 
 def _unflat(columns: np.ndarray, inputs: int) -> np.ndarray:
-    return columns.reshape(*columns.shape[:2], inputs, -1)
+    return columns.reshape(*columns.shape[:-1], inputs, -1)
 
 
 # ufunc -> its partial derivatives, given the values of its arguments

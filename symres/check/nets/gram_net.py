@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
+from ...layers.nodes import Scores
 from .dual_numbers import Dual
 from .torch_tensor import Tensor
 
 Neurons: TypeAlias = np.ndarray | Dual | Tensor  # (nets, n, inputs)
 
+N = TypeVar("N", np.ndarray, Dual, Tensor)
+
 _FEW = 8  # inputs for which columns beat a batched product of tiny matrices
+_PER_HEAD, _PER_SIZE = 16, 8  # the width over the number of heads, and over the dimension of queries and keys
 
 
 class GramNet:
@@ -20,14 +24,18 @@ class GramNet:
     Given ``u``, the rows of W are independent Gaussian, so ``y_i = b_i + sum_j W_ij u_j`` is Gaussian in the input
     index with covariance ``C_b + (C_W/fan_in) sum_j u_ja u_jb``, independent over i: n*P normals instead of n*n.
 
+    Inputs with positions are sequences: the axis of inputs has the positions of the first one, then those of the next.
+
     Args:
         n: width of the stream.
         rng: source of random numbers.
+        positions: in each sequence.
     """
 
-    def __init__(self, n: int, rng: np.random.Generator) -> None:
+    def __init__(self, n: int, rng: np.random.Generator, positions: int = 1) -> None:
         self.n = n
         self.rng = rng
+        self.positions = positions
 
     def stream(self, nets: int, covariance: np.ndarray) -> np.ndarray:
         """A Gaussian stream with given covariance over the inputs, shape (nets, n, inputs)."""
@@ -56,6 +64,53 @@ class GramNet:
     def batch(self, u: Neurons) -> Neurons:
         """Average over the inputs, shape (nets, n, 1)."""
         return u.mean(axis=2, keepdims=True)
+
+    def attend(self, u: N, keys: N, C_W: float, C_b: float, scores: Scores) -> N:
+        """Softmax attention with ``n/16`` heads, queries and keys of dimension ``n/8``, and a dense layer behind them.
+
+        Both grow with the width, so that all that finite sizes add is of order 1/n; values have together as many
+        neurons as the stream.
+
+        Args:
+            u: of which queries are made.
+            keys: of which keys and values are made, for the same sequences.
+            C_W: of values; the layer behind the heads has 1.
+            C_b: variance of the biases behind the heads.
+            scores: of queries and keys.
+        """
+        heads, size = max(1, self.n // _PER_HEAD), max(1, self.n // _PER_SIZE)
+        wide = heads * size / self.n
+        queries = self.dense(u, scores.C_Q, scores.C_bQ, wide)
+        matched = queries if scores.is_tied else self.dense(keys, scores.C_K, 0.0, wide)
+        values = self.dense(keys, C_W, scores.C_bV, heads * max(1, self.n // heads) / self.n)
+        products = self.by_position(queries, heads) @ self.by_position(matched, heads).transpose(0, 1, 2, 4, 3)
+        heard = softmax(products * size**-scores.power) @ self.by_position(values, heads)
+        return self.dense(self.by_neuron(heard), 1.0, C_b)
+
+    def mix(self, u: N, C_W: float, C_b: float) -> N:
+        """A dense layer over the positions, the same one for all neurons."""
+        shape = u.shape[0], 1, 1, self.positions
+        weights = np.sqrt(C_W / self.positions) * self.rng.standard_normal((*shape, self.positions))
+        return self.by_neuron(weights @ self.by_position(u) + np.sqrt(C_b) * self.rng.standard_normal((*shape, 1)))
+
+    def shifted(self, u: N, distance: int) -> N:
+        """The neurons so many positions further, on a ring."""
+        return self.by_neuron(np.roll(np.eye(self.positions), distance, axis=1) @ self.by_position(u))
+
+    def pool(self, u: N) -> N:
+        """Average over the positions of each sequence, at all of them."""
+        return self.by_neuron(np.full((self.positions,) * 2, 1 / self.positions) @ self.by_position(u))
+
+    def by_position(self, u: N, heads: int = 1) -> N:
+        """Neurons in groups and each sequence by itself: shape (nets, heads, sequences, positions, neurons of one)."""
+        nets, n, inputs = u.shape
+        apart = u.reshape(nets, heads, n // heads, inputs // self.positions, self.positions)
+        return apart.transpose(0, 1, 3, 4, 2)
+
+    def by_neuron(self, grouped: N) -> N:
+        """The inverse of ``by_position``: shape (nets, n, inputs)."""
+        nets, heads, sequences, positions, size = grouped.shape
+        return grouped.transpose(0, 1, 4, 2, 3).reshape(nets, heads * size, sequences * positions)
 
     def _correlated(self, factor: np.ndarray, fan_out: int) -> np.ndarray:
         nets, inputs, _ = factor.shape
@@ -93,6 +148,12 @@ class LearningNet(GramNet):
             raise TypeError("a network that learns takes neurons with one tangent")
         gram[:, inputs:, inputs:] += gram[:, :inputs, :inputs]
         return gram
+
+
+def softmax(scores: N) -> N:
+    """Positive weights with the sum 1 over the last of five axes."""
+    weights = np.exp(scores - scores.mean(axis=4, keepdims=True))
+    return weights / (weights.mean(axis=4, keepdims=True) * scores.shape[4])
 
 
 def root(gram: np.ndarray) -> np.ndarray:

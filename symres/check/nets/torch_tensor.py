@@ -51,8 +51,16 @@ class Tensor(NDArrayOperatorsMixin, Elementwise):
         return Tensor(_tensor(function.in_arrays(self)) + 0.0 * self.data)
 
     def mean(self, axis: int, keepdims: bool = True) -> Tensor:
-        """Average over the neurons (axis 1) or the inputs (axis 2)."""
+        """Average over an axis, the neurons (axis 1) or the inputs (axis 2)."""
         return Tensor(self.data.mean(dim=axis, keepdim=keepdims))
+
+    def reshape(self, *shape: int) -> Tensor:
+        """The neurons in another shape."""
+        return Tensor(self.data.reshape(shape))
+
+    def transpose(self, *axes: int) -> Tensor:
+        """The neurons with their axes in another order."""
+        return Tensor(self.data.permute(axes))
 
 
 _NAMES = {"power": "pow", "absolute": "abs", "equal": "eq"}  # where PyTorch has another name than NumPy

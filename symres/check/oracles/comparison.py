@@ -39,8 +39,9 @@ def reason(failure: BaseException) -> Remarks:
 
 
 def free_symbols(theory: DerivedLayer, *quantities: Quantity) -> set[sp.Symbol]:
-    """The symbols that need numbers: of the forward equation and of the claims about it."""
-    free: set[sp.Symbol] = set().union(theory.layer.forward.free_symbols, *(q.symbols for q in quantities))
+    """The symbols that need numbers: of the forward equation, of its positions and of the claims about it."""
+    of_layer = theory.layer.forward.free_symbols | theory.sequence_length.free_symbols
+    free: set[sp.Symbol] = of_layer.union(*(q.symbols for q in quantities))
     return {s for s in free if not isinstance(s, sp.Dummy)}
 
 

@@ -19,6 +19,7 @@ from ..oracles.comparison import FAILURES, reason
 from ..sampling.random_points import Values
 
 DIGITS = 25
+_OF_POSITIONS = 12  # digits of maps of sequences: more of an overlap of attention take seconds, and no oracle has them
 _ROUNDED = 1e-12  # relative: claims are evaluated to 15 digits, and each layer passes its rounding on
 
 
@@ -35,6 +36,7 @@ def claimed(quantity: Quantity, values: Values, digits: int = DIGITS) -> mp.mpf:
         values: numbers for its symbols, and others.
         digits: relative accuracy.
     """
+    digits = digits if quantity.members is sp.oo else min(digits, _OF_POSITIONS)
     return quantity.evalf(digits, **{str(s): values[s] for s in quantity.symbols})
 
 

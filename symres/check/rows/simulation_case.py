@@ -64,11 +64,17 @@ class Task:
     def simulation(self) -> Simulation:
         """Finite networks at this setting."""
         forward = _walked(self.theory.layer.forward, tuple(self.values.items()))
-        return Simulation(forward, shared=float(self.values[symbols.C]) if self.batched else None)
+        shared = float(self.values[symbols.C]) if self.batched else None
+        return Simulation(forward, shared=shared, positions=self.positions)
+
+    @property
+    def positions(self) -> float | None:
+        """The number of positions, maybe infinite; None if inputs have none."""
+        return float(self.theory.sequence_length.subs(self.values)) if self.theory.has_positions else None
 
     @property
     def batched(self) -> bool:
-        """Whether the inputs are a batch."""
+        """Whether the inputs are a batch, or positions: maps depend on the covariance of two of them."""
         return symbols.C in self.values
 
     def about(self, name: str) -> Task:
@@ -148,6 +154,13 @@ class Task:
         steep = name == PERPENDICULAR and self.steep
         row = compared(name, "simulation", point, claim, found, thresholds, SMALL, steep=steep, **run)
         return require_sensitivity(row, bare)
+
+
+def of_pairs(values: np.ndarray) -> np.ndarray:
+    """The scales of variances and covariances, in turns: the former, and a covariance too unless it is small."""
+    scales = np.abs(values)
+    scales[1::2] = np.maximum(scales[1::2], SMALL * scales[::2])
+    return scales
 
 
 def at_least(floor: np.ndarray | float) -> Scales:

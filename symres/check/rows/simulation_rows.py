@@ -26,7 +26,8 @@ from ..simulation.width_extrapolation import Budget, Estimate, measured
 from .claims import LayerClaims, branchless, claimed, iterated
 from .depth_rows import depth_rows, growth_rows
 from .jacobian_rows import correlation_length_rows, jacobian_rows
-from .simulation_case import SMALL, Task
+from .position_rows import change_rows, sequence_rows
+from .simulation_case import SMALL, Task, of_pairs
 
 _Run = Callable[[Task], list[Verdict]]
 
@@ -68,8 +69,10 @@ def theory_rows(
     size = 10**units.typical
     K1, K2 = (random_points.rational(0.5 * size, 2.0 * size, rng) for _ in range(2))
     mixed = random_points.decimal(rng.uniform(0.5, 0.9) * math.sqrt(K1 * K2))
-    if needs_batch(theory.layer.forward, free, seed, fixed):  # every map is one of K and C
+    if theory.has_positions or needs_batch(theory.layer.forward, free, seed, fixed):  # every map is one of K and C
         K2, mixed = K1, random_points.decimal(float(mixed / sp.sqrt(K1 * K2)) * float(K1))
+        if "covariance_map" in quantities and quantities["covariance_map"].body == 0:  # it is for positions without one
+            mixed = sp.S.Zero
         values = {symbols.C: mixed} | values
     try:
         steep = infinitely_steep(theory.layer.forward, values)
@@ -84,7 +87,10 @@ def theory_rows(
         "chi_perp": partial(_perpendicular_rows, K=K1),
     }
     runs = [(name, run) for name, run in of_layers.items() if name in quantities]
-    if "kernel_map" in quantities and "chi_perp" in quantities and not steep:
+    if theory.has_positions:
+        runs += [("tangent_map", partial(change_rows, K=K1, depth=depth))] * ("tangent_map" in quantities and not steep)
+        runs += [("sequence_map", partial(sequence_rows, K=K1))] * ("sequence_map" in quantities)
+    elif "kernel_map" in quantities and "chi_perp" in quantities and not steep:
         runs.append(("jacobian", partial(jacobian_rows, K=K1, depth=depth)))
         runs.append(("correlation_length", partial(correlation_length_rows, K=K1)))
     if isinstance(theory, DerivedDepth) and symbols.C not in values:
@@ -120,8 +126,8 @@ def _of_finite_width(
 def _kernel_rows(task: Task, start: Values, depth: int) -> list[Verdict]:
     K1, K2, C = map(float, start.values())
     task = task.about("kernel_map")
-    deepest = task.calm_depth(partial(task.simulation.kernels, K1, K2, C), _kernel_scales, depth)
-    estimate = task.extrapolated(task.simulation.kernels(K1, K2, C, deepest), _kernel_scales)
+    deepest = task.calm_depth(partial(task.simulation.kernels, K1, K2, C), of_pairs, depth)
+    estimate = task.extrapolated(task.simulation.kernels(K1, K2, C, deepest), of_pairs)
     claims = iterated(task.quantities, start, task.values, deepest)
     bare = iterated(task.quantities, start, task.values | {symbols.C_W: sp.S.Zero}, deepest)
     rows = []
@@ -153,13 +159,6 @@ def _kernel_row(
     if name in claims.reasons:
         return inconclusive(name, "simulation", point, claims.reasons[name], value=found.value, **run)
     return task.row(name, point, claims.numbers[name], found, estimate, bare)
-
-
-def _kernel_scales(values: np.ndarray) -> np.ndarray:
-    """A kernel is its own scale; a covariance too, unless it is small."""
-    scales = np.abs(values)
-    scales[1::2] = np.maximum(scales[1::2], SMALL * scales[::2])
-    return scales
 
 
 def _parallel_rows(task: Task, K: sp.Rational) -> list[Verdict]:

@@ -12,6 +12,7 @@ import numpy as np
 import sympy as sp
 
 from ...core import symbols
+from ...layers.positions import USUAL_TOKENS
 
 Values = dict[sp.Symbol, sp.Expr]
 
@@ -22,6 +23,10 @@ _RANGES: Mapping[sp.Symbol, tuple[float, float]] = {
     symbols.xi: (0.3, 0.9),
 }
 _USUAL = (0.6, 1.6)  # parameters of activations
+ARGUMENTS = frozenset(  # not parameters
+    {symbols.z, symbols.K, symbols.K1, symbols.K2, symbols.C, symbols.Theta}
+    | {symbols.P1, symbols.P2, symbols.E, symbols.t, symbols.s}
+)
 KERNELS = (-3.0, 2.0)  # log10 of the kernel in natural units
 _OUTER = ((-6.0, -3.0), (2.0, 3.0))  # beyond
 _NARROW = 0.3  # decades that are not worth a point
@@ -88,11 +93,12 @@ def parameters(
     Kernels among the symbols are left out.
     """
     unit = {symbols.C_W: units.weight, symbols.C_b: units.bias}
-    arguments = {symbols.z, symbols.K, symbols.K1, symbols.K2, symbols.C, symbols.Theta}
     values: Values = {}
-    for symbol in sorted(set(free) - arguments, key=str):
+    for symbol in sorted(set(free) - ARGUMENTS, key=str):
         if str(symbol) in fixed:
             values[symbol] = sp.sympify(fixed[str(symbol)])
+        elif symbol is symbols.T:
+            values[symbol] = sp.Integer(USUAL_TOKENS)
         elif symbol.is_integer:
             values[symbol] = sp.Integer(int(rng.integers(1, 4)))
         else:

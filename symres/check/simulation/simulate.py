@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,8 +20,8 @@ _OWN = 1.1  # the tangent kernel of an input with itself over that of two inputs
 _PER_INPUT = 4  # the width over the number of inputs of a batch
 _LEARNING = 2048  # networks that tell on what kernels depend
 _BATCHES = Ladder(narrowest=64, rungs=3, pilots=256, neurons=2e4, coarseness=_PER_INPUT, glance=(64, 256), ease=2.0)
-
-
+# fluctuations of small covariances say nothing of corrections: heads, their dimensions and overlaps of tokens make them
+_SEQUENCES = replace(_BATCHES, pilots=128, spread=4.0, most=4e5)
 Rule = Callable[[Forward, GramNet, np.ndarray, int, bool, np.random.Generator], np.ndarray]  # of squared Jacobian norms
 
 
@@ -75,41 +76,50 @@ class Simulation:
     """Finite networks of one layer at one setting of its parameters.
 
     A layer that averages over a batch gets a batch of n/4 inputs: one extrapolation in 1/n removes what the finite
-    width adds and what the finite batch adds. Observables are averaged over the batch.
+    width adds and what the finite batch adds. Observables are averaged over the batch. So they are over the positions
+    of a sequence, of which there are as many, unless their number is finite.
 
     Args:
         forward: the layer's forward equation with numbers.
         net: the class of networks: drawn from Gram matrices, or from weights.
-        shared: where the inputs are a batch, the covariance of any two of them in the first stream.
+        shared: where the inputs are a batch, or positions, the covariance of any two of them in the first stream.
+        positions: in a sequence, maybe infinitely many; None if inputs have no positions.
     """
 
-    def __init__(self, forward: Forward, net: type[GramNet] = GramNet, shared: float | None = None) -> None:
+    def __init__(
+        self,
+        forward: Forward,
+        net: type[GramNet] = GramNet,
+        shared: float | None = None,
+        positions: float | None = None,
+    ) -> None:
         self._forward = forward
         self._net = net
         self._shared = shared
+        self._positions = positions
 
     @property
     def ladder(self) -> Ladder:
         """The widths at which networks of this layer are simulated."""
-        return SINGLE if self._shared is None else _BATCHES
+        return SINGLE if self._shared is None else _BATCHES if self._positions is None else _SEQUENCES
 
     def with_weights(self) -> Simulation:
         """The same with networks that draw their weights."""
-        return Simulation(self._forward, WeightNet, self._shared)
+        return Simulation(self._forward, WeightNet, self._shared, self._positions)
 
     def kernels(self, K1: float, K2: float, C: float, depth: int) -> Sampler:
         """Observables (1/n) sum_i z_i^2 of the first input and (1/n) sum_i z_i1 z_i2, for each of ``depth`` layers.
 
-        Of a batch, in which K1 and K2 are one kernel and C is ``shared``, all inputs and all pairs of them.
+        Of a batch, in which K1 and K2 are one kernel and C is ``shared`` whatever is passed, all inputs and all pairs.
         """
 
         def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
-            net = self._net(n, rng)
+            net = self._drawing(n, rng)
             if self._shared is None:
-                z, moments = net.stream(nets, pair(K1, K2, C)), _moments
+                z, moments, expected = net.stream(nets, pair(K1, K2, C)), _moments, [K1, C, K2]
             else:
-                z, moments = self._inputs(net, nets, K1), _batch_moments
-            controls = moments(z) - np.array([K1, C, K2])[: moments(z).shape[1]]
+                z, moments, expected = self._inputs(net, nets, K1), _batch_moments, [K1, self._shared]
+            controls = moments(z) - np.array(expected)
             observed = []
             for _ in range(depth):
                 z = self._forward(net, z)
@@ -175,7 +185,7 @@ class Simulation:
         def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
             seed, results = int(rng.integers(2**62)), []
             for kernel in (K - step, K + step):
-                net = self._net(n, np.random.default_rng(seed))
+                net = self._drawing(n, np.random.default_rng(seed))
                 z, kernels = self._inputs(net, nets, kernel), []
                 controls = control(z / np.sqrt(kernel))
                 for _ in range(depth):
@@ -194,7 +204,7 @@ class Simulation:
         alone = K - (self._shared or 0.0)
 
         def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
-            net = self._net(n, rng)
+            net = self._drawing(n, rng)
             z, private = self._parts(net, nets, K)
             apart = self._parts(net, nets, 2 * nearness * alone + (self._shared or 0.0))[1]
             # z_2 = z_1 (1 - nearness) + ..., built from the difference: no digits are lost
@@ -216,7 +226,7 @@ class Simulation:
         """
 
         def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
-            net = self._net(n, rng)
+            net = self._drawing(n, rng)
             z = self._inputs(net, nets, K)
             # the signs have a generator of their own: with one seed, all rules see the same networks
             norms = rule(self._forward, net, z, depth, exact, rng.spawn(1)[0])
@@ -249,7 +259,7 @@ class Simulation:
             return (x[..., 0] * x[..., -1]).mean(axis=1) if self._shared is None else _batch_moments(x)[:, both]
 
         def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
-            net = LearningNet(n, rng)
+            net = LearningNet(n, rng, self._drawing(n, rng).positions)
             if self._shared is None:
                 z, t = net.stream(nets, covariance), net.stream(nets, tangents)
             else:
@@ -264,6 +274,53 @@ class Simulation:
 
         return self._in_parts(sample, lambda n: 2)
 
+    def changes(self, K: float, t: float, s: float, depth: int) -> Sampler:
+        """Observables (1/n) sum_i (dz_i)^2 and (1/n) sum_i dz_i dz'_i after each layer, over positions and their pairs.
+
+        Args:
+            K: kernel of the first stream.
+            t: (1/n) sum_i (dz_i)^2 before the first layer; its changes dz are Gaussian.
+            s: (1/n) sum_i dz_i dz'_i of two positions there.
+            depth: number of layers.
+        """
+
+        def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
+            net, change = self._drawing(n, rng), (np.array([t, s]))
+            z = self._inputs(net, nets, K)
+            dz = Simulation(self._forward, self._net, s, self._positions)._inputs(net, nets, t)
+            controls = [_batch_moments(z) - np.array([K, self._shared]), _batch_moments(dz) - change]
+            neurons, observed = Dual(z, dz[..., None]), []
+            for _ in range(depth):
+                neurons = self._forward(net, neurons)
+                observed.append(_batch_moments(neurons.tangent[..., 0]))
+            return np.concatenate(observed, axis=1), np.concatenate(controls, axis=1)
+
+        return self._in_parts(sample, lambda n: 2)
+
+    def sequences(self, own: Sequence[tuple[float, float]], both: tuple[float, float]) -> Sampler:
+        """Observables (1/n) sum_i z_i z'_i of two sequences after a layer, at one position and at two.
+
+        Args:
+            own: of each sequence the kernel, and the covariance of two positions, before the layer.
+            both: of the two sequences the covariances at one position and at two.
+        """
+
+        def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
+            net = self._drawing(n, rng)
+            (first, second), mixed = (
+                (_exchangeable(*pair, net.positions) for pair in own),
+                _exchangeable(*both, net.positions),
+            )
+            z = net.stream(nets, np.block([[first, mixed], [mixed, second]]))
+            controls = np.stack([_batch_moments(x)[:, k] for x in np.split(z, 2, axis=2) for k in (0, 1)], axis=1)
+            controls = np.concatenate([controls, _crossed(z)], axis=1) - np.array([*own[0], *own[1], *both])
+            return _crossed(self._forward(net, z)), controls
+
+        return self._in_parts(sample, lambda n: 2)
+
+    def _drawing(self, n: int, rng: np.random.Generator) -> GramNet:
+        return self._net(n, rng, 1 if self._positions is None else self._size(n))
+
     def _inputs(self, net: GramNet, nets: int, K: float) -> np.ndarray:
         return self._parts(net, nets, K)[0]
 
@@ -272,10 +329,17 @@ class Simulation:
         if self._shared is None:
             z = net.stream(nets, np.array([[K]]))
             return z, z
-        private = np.sqrt(K - self._shared) * net.rng.standard_normal((nets, net.n, self._size(net.n)))
-        return private + net.stream(nets, np.array([[self._shared]])), private
+        size = self._size(net.n)
+        private = np.sqrt(K - self._shared) * net.rng.standard_normal((nets, net.n, size))
+        if self._shared >= 0:
+            return private + net.stream(nets, np.array([[self._shared]])), private
+        # less of the average over all than they have
+        less = 1 - np.sqrt(1 + size * self._shared / (K - self._shared))
+        return private - less * private.mean(axis=2, keepdims=True), private
 
     def _size(self, n: int) -> int:
+        if self._positions is not None and np.isfinite(self._positions):
+            return int(self._positions)
         return 1 if self._shared is None else max(2, n // _PER_INPUT)
 
     def _in_parts(self, sampler: Sampler, columns: Callable[[int], int] = lambda n: 1) -> Sampler:
@@ -305,6 +369,19 @@ def _batch_moments(z: np.ndarray) -> np.ndarray:
     squares = np.square(z).sum(axis=2)
     mixed = (np.square(z.sum(axis=2)) - squares) / (inputs * (inputs - 1))
     return np.stack([(squares / inputs).mean(axis=1), mixed.mean(axis=1)], axis=1)
+
+
+def _crossed(z: np.ndarray) -> np.ndarray:
+    """The covariance of two sequences, over all positions and over all pairs of different ones."""
+    first, second = np.split(z, 2, axis=2)
+    positions = first.shape[2]
+    same = (first * second).sum(axis=2)
+    mixed = (first.sum(axis=2) * second.sum(axis=2) - same) / (positions * (positions - 1))
+    return np.stack([(same / positions).mean(axis=1), mixed.mean(axis=1)], axis=1)
+
+
+def _exchangeable(same: float, other: float, size: int) -> np.ndarray:
+    return (same - other) * np.eye(size) + other
 
 
 def _norm(z: np.ndarray) -> np.ndarray:

@@ -56,6 +56,7 @@ class Ladder:
         rungs: number of widths.
         pilots: number of networks in the pilot run.
         neurons: fewest per width and layer.
+        most: the largest number of them, whatever the budget.
         coarseness: n times what is of order 1/n whatever the fluctuations, relative.
         glance: width and number of networks where an order of magnitude is enough.
         ease: times the precision that a budget asks for is enough.
@@ -67,6 +68,7 @@ class Ladder:
     rungs: int = 4
     pilots: int = 1024
     neurons: float = 1e5
+    most: float = np.inf
     coarseness: float = 0.0
     glance: tuple[int, int] = (512, 2000)
     ease: float = 1.0
@@ -139,7 +141,8 @@ def extrapolated(
     widths = budget.widths or tuple(base * 2**k for k in range(ladder.rungs))
     design = np.stack([np.ones(len(widths)), 1 / np.array(widths)], axis=1)
     inflation = np.linalg.inv(design.T @ design)[0, 0] if len(widths) > 1 else 1.0
-    neurons = float(np.clip(worst * inflation / (ladder.ease * budget.precision) ** 2, ladder.neurons, budget.neurons))
+    wanted, most = worst * inflation / (ladder.ease * budget.precision) ** 2, min(ladder.most, budget.neurons)
+    neurons = float(np.clip(wanted, ladder.neurons, most))
 
     means, spreads, carriers, samples = [], [], [], 0
     for place, n in enumerate(widths):

@@ -214,6 +214,7 @@ class _OfSequences(_OfPositions):
 
 
 TANGENT_MAP = _OfPositions(
+    of_networks=True,
     name="tangent_map",
     sign=("t'", "t'"),
     notation="t'",
@@ -222,6 +223,7 @@ TANGENT_MAP = _OfPositions(
     define=lambda walks: walks.tangents(walks.layout.pairs[0]),
 )
 TANGENT_COVARIANCE_MAP = _OfPositions(
+    of_networks=True,
     name="tangent_covariance_map",
     sign=("s'", "s'"),
     notation="s'",
@@ -231,6 +233,7 @@ TANGENT_COVARIANCE_MAP = _OfPositions(
 )
 _SEQUENCES = (symbols.K1, symbols.P1, symbols.C, symbols.E, symbols.K2, symbols.P2)
 SEQUENCE_MAP = _OfSequences(
+    of_networks=True,
     name="sequence_map",
     sign=("c'", "c'"),
     notation="c'",
@@ -240,6 +243,7 @@ SEQUENCE_MAP = _OfSequences(
     define=lambda walks: walks.sequences.stream(Label(1, 1), Label(2, 1)),
 )
 SEQUENCE_CROSS_MAP = _OfSequences(
+    of_networks=True,
     name="sequence_cross_map",
     sign=("e'", "e'"),
     notation="e'",

@@ -215,6 +215,16 @@ class LayerTheory(Subject):
         return self.positions != ONE
 
     @property
+    def sequence_length(self) -> sp.Expr:
+        """The number of positions of an input: a number, oo, or the parameter T; 1 where it has none.
+
+        Examples:
+            >>> sr.derive("gelu", layer="transformer", positions=sr.Tokens(16)).sequence_length
+            16
+        """
+        return (self.positions or ONE).size
+
+    @property
     def moves_together(self) -> bool:
         """Whether the change of a neuron at one position depends on that at others."""
         return self.has_positions and self.quantity("tangent_map").definition.has(symbols.s)
