@@ -5,12 +5,12 @@ What a node does to covariances is a rule of ``across``; each of them draws, but
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import sympy as sp
 from sympy.core.symbol import Str
 
-from ..core.errors import DeclarationError, UnsupportedLayer
+from ..core.errors import DeclarationError
 from ..core.scalars import Number, equation, scalar, whole
 from ..core.symbols import C_W, C_b
 from .across import Attend, Mixed, Window
@@ -103,7 +103,8 @@ class Attention(Drawn):
         of = dict(zip(self.settings, rest, strict=False))
         power, value_bias = float(_POWERS[str(of["scale"])]), of["C_O"] * of["C_bV"]
         scores = Scores(of["C_Q"], of["C_K"], of["C_bQ"], value_bias, power, bool(of["tied"]))
-        return net.attend(u, u if isinstance(of["keys"], Str) else of["keys"], of["C_W"], of["C_b"], scores)
+        keys: Any = u if isinstance(of["keys"], Str) else of["keys"]
+        return net.attend(u, keys, of["C_W"], of["C_b"], scores)
 
 
 class Conv(Drawn):

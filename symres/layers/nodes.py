@@ -89,13 +89,7 @@ class Scores(NamedTuple):
 
 
 class Net(Averaging[N], Protocol[N]):
-    """A network that an oracle walks.
-
-    Attributes:
-        positions: in each sequence; the inputs of arrays are those of the first sequence, then those of the next.
-    """
-
-    positions: int
+    """A network that an oracle walks; inputs of its arrays are the positions of a sequence, then those of the next."""
 
     def dense(self, u: N, C_W: float, C_b: float, width: float, /) -> N:
         """A dense layer with fresh weights and biases applied to ``u``."""
@@ -180,8 +174,8 @@ class Node(sp.Expr):
 
         The oracles call it with several kinds of neurons. All of them know arithmetic, ``net.mean``, ``net.batch``,
         ``net.dense`` and the elementary elementwise functions of NumPy, such as ``np.exp``; those of finite networks
-        also the functions of :class:`Net` that mix positions, and matrices that act on them: ``net.by_neuron(A @
-        net.by_position(u))`` with a matrix A of shape (positions, positions). Functions of the module
+        also matrices that act on positions, ``net.by_neuron(A @ net.by_position(u))`` with A of shape (positions,
+        positions) and ``net.positions`` as their number. Functions of the module
         ``math`` refuse them, and so do infinitely wide networks shapes, indices and ``np.sort``: the rows of a check
         are INCONCLUSIVE then. So are those of quadrature where the argument of ``net.batch`` is not linear in the
         stream and in draws, or a product at two inputs has functions of more than four Gaussian variables.

@@ -118,6 +118,7 @@ class Observable:
             room), at numbers for the arguments in their order; None where no integral over one layer gives it.
         simulated: the measurement after each layer of deep networks (by a ``Simulation`` of that room), at the kernel
             of the input and those that follow at infinite width; None where nothing of finite width is claimed.
+        moves_inputs: whether that oracle compares neighbouring inputs, and has no rule for those with positions.
         divergence: where it is infinite.
         costly: whether its oracle takes so long that it is asked at fewer points.
         of_networks: whether simulated networks show it, beside what belongs to other observables.
@@ -135,11 +136,16 @@ class Observable:
     section: Section = Section.REQUEST
     oracle: Callable[..., OracleValue] | None = None
     simulated: Callable[[Any, float, Sequence[float]], Sampler] | None = None
+    moves_inputs: bool = False
     divergence: Divergence = Divergence.NEVER
     costly: bool = False
     of_networks: bool = False
     by_default: bool = True
     example: str = ""
+
+    def has_oracle(self, has_positions: bool) -> bool:
+        """Whether it is measured by quadrature, of inputs with positions or without."""
+        return self.oracle is not None and not (self.moves_inputs and has_positions)
 
     def measured(self, layer: Any, *place: float) -> OracleValue:
         """What the oracle finds at a place.
@@ -153,7 +159,12 @@ class Observable:
     @property
     def is_measured(self) -> bool:
         """Whether anything that shares no code with the derivation measures it."""
-        return self.oracle is not None or self.simulated is not None or self.of_networks
+        return self.oracle is not None or self.is_of_networks
+
+    @property
+    def is_of_networks(self) -> bool:
+        """Whether simulated networks show it where no integral does."""
+        return self.simulated is not None or self.of_networks
 
 
 @dataclass(frozen=True)

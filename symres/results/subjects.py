@@ -69,6 +69,11 @@ class DerivedLayer:
         return sp.S.One
 
     @property
+    def is_uncorrelated(self) -> bool:
+        """Whether it holds for positions without covariance alone."""
+        return False
+
+    @property
     def depth_observables(self) -> Mapping[str, DepthObservable]:
         """What is claimed of deep networks of finite width, by name; nothing unless the theory makes such claims."""
         return {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 
@@ -11,8 +11,6 @@ from .dual_numbers import Dual
 from .torch_tensor import Tensor
 
 Neurons: TypeAlias = np.ndarray | Dual | Tensor  # (nets, n, inputs)
-
-N = TypeVar("N", np.ndarray, Dual, Tensor)
 
 _FEW = 8  # inputs for which columns beat a batched product of tiny matrices
 _PER_HEAD, _PER_SIZE = 16, 8  # the width over the number of heads, and over the dimension of queries and keys
@@ -65,7 +63,7 @@ class GramNet:
         """Average over the inputs, shape (nets, n, 1)."""
         return u.mean(axis=2, keepdims=True)
 
-    def attend(self, u: N, keys: N, C_W: float, C_b: float, scores: Scores) -> N:
+    def attend(self, u: Neurons, keys: Neurons, C_W: float, C_b: float, scores: Scores) -> Neurons:
         """Softmax attention with ``n/16`` heads, queries and keys of dimension ``n/8``, and a dense layer behind them.
 
         Both grow with the width, so that all that finite sizes add is of order 1/n; values have together as many
@@ -87,27 +85,27 @@ class GramNet:
         heard = softmax(products * size**-scores.power) @ self.by_position(values, heads)
         return self.dense(self.by_neuron(heard), 1.0, C_b)
 
-    def mix(self, u: N, C_W: float, C_b: float) -> N:
+    def mix(self, u: Neurons, C_W: float, C_b: float) -> Neurons:
         """A dense layer over the positions, the same one for all neurons."""
         shape = u.shape[0], 1, 1, self.positions
         weights = np.sqrt(C_W / self.positions) * self.rng.standard_normal((*shape, self.positions))
         return self.by_neuron(weights @ self.by_position(u) + np.sqrt(C_b) * self.rng.standard_normal((*shape, 1)))
 
-    def shifted(self, u: N, distance: int) -> N:
+    def shifted(self, u: Neurons, distance: int) -> Neurons:
         """The neurons so many positions further, on a ring."""
         return self.by_neuron(np.roll(np.eye(self.positions), distance, axis=1) @ self.by_position(u))
 
-    def pool(self, u: N) -> N:
+    def pool(self, u: Neurons) -> Neurons:
         """Average over the positions of each sequence, at all of them."""
         return self.by_neuron(np.full((self.positions,) * 2, 1 / self.positions) @ self.by_position(u))
 
-    def by_position(self, u: N, heads: int = 1) -> N:
+    def by_position(self, u: Neurons, heads: int = 1) -> Neurons:
         """Neurons in groups and each sequence by itself: shape (nets, heads, sequences, positions, neurons of one)."""
         nets, n, inputs = u.shape
         apart = u.reshape(nets, heads, n // heads, inputs // self.positions, self.positions)
         return apart.transpose(0, 1, 3, 4, 2)
 
-    def by_neuron(self, grouped: N) -> N:
+    def by_neuron(self, grouped: Neurons) -> Neurons:
         """The inverse of ``by_position``: shape (nets, n, inputs)."""
         nets, heads, sequences, positions, size = grouped.shape
         return grouped.transpose(0, 1, 4, 2, 3).reshape(nets, heads * size, sequences * positions)
@@ -150,7 +148,7 @@ class LearningNet(GramNet):
         return gram
 
 
-def softmax(scores: N) -> N:
+def softmax(scores: Neurons) -> Neurons:
     """Positive weights with the sum 1 over the last of five axes."""
     weights = np.exp(scores - scores.mean(axis=4, keepdims=True))
     return weights / (weights.mean(axis=4, keepdims=True) * scores.shape[4])

@@ -9,7 +9,7 @@ from .random_field import Affine, Operand, OracleLimit, RandomField, at_input
 from .source_law import Rules
 
 
-class _Exchangeable(LimitNet):
+class Exchangeable(LimitNet):
     """A network at n = infinity whose inputs belong to infinite batches of exchangeable ones.
 
     Every source is the sum of a part that a whole batch shares and of parts of the single inputs: the average over the
@@ -24,11 +24,15 @@ class _Exchangeable(LimitNet):
         Raises:
             OracleLimit: ``u`` is no linear form: its average is a function of the shared parts that has no formula.
         """
+        return self._common_part(u, "a batch")
+
+    def _common_part(self, u: Operand, axis: str) -> Operand:
+        """What all members share of a linear form."""
         if not isinstance(u, RandomField):
             return at_input(u, -1)
         if not isinstance(u, Affine):
             found = "its argument is not linear"
-            raise OracleLimit("an average over a batch at infinite width", found, "rely on simulation")
+            raise OracleLimit(f"an average over {axis} at infinite width", found, "rely on simulation")
         same = np.ones(self._inputs)
         shared = {s: c[-1] * same for s, c in u.coefficients.items() if s in self._common}
         return Affine(shared, u.constant[-1] * same)
@@ -45,7 +49,7 @@ class _Exchangeable(LimitNet):
         return super()._drawn(covariance - shared, differences - apart, sizes).plus(common)
 
 
-class LimitBatch(_Exchangeable):
+class LimitBatch(Exchangeable):
     """A network with one batch. One input is added, the last one, a member of the batch like the others.
 
     What it has in common with the first is what any two members have: the covariance ``shared``, between 0 and the
@@ -70,7 +74,7 @@ class LimitBatch(_Exchangeable):
         return np.full_like(covariance, covariance[0, -1])
 
 
-class CoupledBatch(_Exchangeable):
+class CoupledBatch(Exchangeable):
     """Two networks whose weights have a correlation below 1, and the same batch in both (see ``CoupledNet``).
 
     Inputs 0 and 1 are two inputs of the first network, input 2 is a further one in the second network; where it is

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from ..formulas.rounding_noise import of_square
 from ..rules.adaptive_panels import rounding
+from .one_position import OnePosition
 from .random_field import (
     Affine,
     Operand,
@@ -23,10 +25,10 @@ from .random_field import (
 from .source_law import Rules, SourceLaw, pair_of
 
 _FINE = Rules()
-_CANCELLED = 0.01  # a correlation below this has lost digits in the difference of the inputs
+CANCELLED = 0.01  # a correlation below this has lost digits in the difference of the inputs
 
 
-class LimitNet(SourceLaw):
+class LimitNet(SourceLaw, OnePosition[Any]):
     """A network at n = infinity: neurons are random variables, ``mean`` is an integral, a dense layer is a new source.
 
     Args:
@@ -107,7 +109,7 @@ class LimitNet(SourceLaw):
         both = second[a, a] + second[b, b]
         if direct is None:
             self.subtracted = max(self.subtracted, rounding(float(size[a, a] + size[b, b])))
-        if direct is None or abs(both - direct) < _CANCELLED * both:
+        if direct is None or abs(both - direct) < CANCELLED * both:
             mixed, apart = self._second(u, a, b)
             direct = both - 2 * mixed if direct is None else direct
         else:

@@ -24,6 +24,7 @@ from ..nets.forward_walk import Forward
 from ..nets.gram_net import pair
 from ..nets.limit_batch import CoupledBatch, LimitBatch
 from ..nets.limit_net import CoupledNet, LimitNet
+from ..nets.limit_tokens import LimitTokens
 from ..nets.random_field import OracleLimit
 from ..nets.source_law import Rules, unplanned
 from ..rules.adaptive_panels import rounding
@@ -60,13 +61,17 @@ class QuadratureOracle:
     Args:
         forward: the layer's forward equation.
         values: exact numbers for its symbols.
-        shared: where the inputs are a batch, the covariance of any two of them; every derivative is taken at it.
+        shared: where the inputs are a batch, or positions, the covariance of any two of them; every derivative is
+            taken at it.
+        positions: their number, maybe infinite; None if inputs have none.
     """
 
-    def __init__(self, forward: sp.Expr, values: Values, shared: float | None = None) -> None:
+    def __init__(
+        self, forward: sp.Expr, values: Values, shared: float | None = None, positions: float | None = None
+    ) -> None:
         self._equation, self._values = forward, values
         self._forward = Forward(forward, values)
-        self._shared = shared
+        self._shared, self._positions = shared, positions
         panels = unplanned()
         self._rules = Rules(0, panels), Rules(1, panels)
         self._floor = shared or 0.0  # kernels begin here
@@ -106,7 +111,16 @@ class QuadratureOracle:
     def chi_parallel(self, K: float) -> OracleValue:
         """dK'/dK."""
         centre = self.kernel_map(K)
-        value, error = _log_derivative(lambda k: self._moments([[k]], 1)[0][0, 0], K, 11, centre.error, self._floor)
+
+        def slope(resolution: int, noise: float) -> tuple[float, float]:
+            return _log_derivative(lambda k: self._moments([[k]], resolution)[0][0, 0], K, 11, noise, self._floor)
+
+        if self._positions is None:
+            value, error = slope(1, centre.error)
+        else:  # scores are sampled at the same points whatever K is: of slopes the two resolutions tell the error
+            noise = rounding(centre.value)
+            (coarse, _), (value, error) = slope(0, noise), slope(1, noise)
+            error += abs(value - coarse)
         return OracleValue(value, error, centre.scale / K)
 
     def slope(self, measure: Callable[[float], OracleValue], K: float) -> OracleValue:
@@ -213,6 +227,8 @@ class QuadratureOracle:
     def _net(self, covariance: np.ndarray, resolution: int, differences: np.ndarray | None = None) -> LimitNet:
         if self._shared is None:
             return LimitNet(covariance, self._rules[resolution], differences)
+        if self._positions is not None:
+            return LimitTokens(covariance[0][0], self._shared, self._positions, self._rules[resolution])
         return LimitBatch(covariance, self._shared, self._rules[resolution], differences)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
 from statistics import NormalDist
+from typing import Any
 
 import mpmath as mp
 import numpy as np
@@ -20,6 +21,7 @@ import sympy as sp
 from ..formulas.numeric_formula import Elementwise, NumericFunction
 from ..nets.forward_walk import Forward
 from ..nets.gram_net import GramNet, Neurons
+from ..nets.one_position import OnePosition
 from ..sampling.random_points import ORDINARY, Units, parameters, stream
 from .comparison import FAILURES
 
@@ -64,7 +66,7 @@ class _Watched(np.ndarray, Elementwise):
         return watched
 
 
-class _Ruler:
+class _Ruler(OnePosition[Any]):
     """A network of fixed neurons that notes what enters its dense layers.
 
     Args:

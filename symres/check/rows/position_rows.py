@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import mpmath as mp
 import numpy as np
 import sympy as sp
@@ -18,6 +20,7 @@ from .simulation_case import SMALL, Task, at_least, of_pairs
 
 _CHANGES = {symbols.t: "tangent_map", symbols.s: "tangent_covariance_map"}
 _SEQUENCES = ("sequence_map", "sequence_cross_map")
+_WIDE = 128  # the narrowest of deep networks, whose gradients miss by their depth over the width
 _ALIKE = (0.1, 0.9)  # correlations of changes, and of sequences
 
 
@@ -26,7 +29,7 @@ def change_rows(task: Task, K: sp.Rational, depth: int) -> list[Verdict]:
     kernels = {symbols.K: K, symbols.C: task.values[symbols.C]}
     some = task.about("tangent_map").part(0.0, 0.3)
     change = {symbols.t: sp.S.One, symbols.s: kernels[symbols.C] and random_points.rational(*_ALIKE, some.rng)}
-    estimate = some.extrapolated(some.simulation.changes(float(K), *map(float, change.values()), 1), of_pairs)
+    estimate = some.extrapolated(some.simulation.changes(float(K), 1.0, float(change[symbols.s]), 1), of_pairs)
     values = change | kernels | task.values
     natural = float(abs(estimate.values[0]))
     rows = _both_rows(some, tuple(_CHANGES.values()), random_points.text(values), values, estimate, natural)
@@ -37,7 +40,8 @@ def change_rows(task: Task, K: sp.Rational, depth: int) -> list[Verdict]:
             continue  # positions without covariance have no change in common
         deep = task.about(f"apjn {tokens}").part(0.3 + 0.35 * number, 0.65 + 0.35 * number)
         sampler = _last(deep.simulation.changes(float(K), 1.0, float(together), depth))
-        estimate = deep.extrapolated(sampler, np.abs)
+        ladder = replace(task.simulation.ladder, narrowest=_WIDE)
+        estimate = deep.extrapolated(sampler, np.abs, ladder=ladder)
         claim = _apjn(task, kernels, {symbols.t: sp.S.One, symbols.s: together}, depth)
         value = estimate.at(0, float(abs(estimate.values[0])))
         point = f"{random_points.text(kernels | task.values)}; tokens = {tokens}; {counted(depth, 'layer')}"

@@ -52,11 +52,11 @@ def theory_rows(
     rows = []
     free = free_symbols(theory, *quantities.values())
     units = natural_units(theory.layer.forward, free, seed, fixed)
-    batched = needs_batch(theory.layer.forward, free, seed, fixed)
+    batched = theory.has_positions or needs_batch(theory.layer.forward, free, seed, fixed)
     for done, (name, quantity) in enumerate(quantities.items()):
         observable = theory.observables[name]
-        if observable.oracle is None:
-            if observable.simulated is None or not simulated:
+        if not observable.has_oracle(theory.has_positions):
+            if not (simulated and (observable.is_of_networks or theory.has_positions)):
                 rows.append(inconclusive(name, "quadrature", "", (_NO_ORACLE,), seed=seed))
             continue
         rng = random_points.stream(seed, "quadrature", name)
@@ -68,6 +68,8 @@ def theory_rows(
         for number, place in enumerate(places):
             report(f"{name} by quadrature", (done + number / len(places)) / len(quantities))
             values = random_points.parameters(free_symbols(theory, quantity), rng, fixed, units)
+            if theory.is_uncorrelated:
+                place = place | {symbols.C: sp.S.Zero}
             at = partial(_theory_row, theory, observable, quantity, values, seed)
             rows.append(_seeing_row(at, place, units))
     return rows
@@ -143,7 +145,8 @@ def _theory_row(
     try:
         with limited(Stage.COMPARISON, name):
             claim = claimed(quantity, place | values)
-            found = _measured(theory.layer.forward, observable, tuple(place.items()), tuple(values.items()))
+            length = float(theory.sequence_length.subs(values)) if theory.has_positions else None
+            found = _measured(theory.layer.forward, observable, tuple(place.items()), tuple(values.items()), length)
     except FAILURES as failure:
         return inconclusive(name, "quadrature", point, reason(failure), seed=seed)
     may_diverge = observable.divergence is Divergence.ALWAYS or (
@@ -154,11 +157,16 @@ def _theory_row(
 
 
 @lru_cache(maxsize=512)
-def _measured(forward: sp.Expr, observable: Observable, place: _Numbers, values: _Numbers) -> OracleValue:
-    """The oracle's number, kept for later calls: it depends on the layer and the point, never on a claim."""
+def _measured(
+    forward: sp.Expr, observable: Observable, place: _Numbers, values: _Numbers, length: float | None
+) -> OracleValue:
+    """The oracle's number, kept for later calls: it depends on the layer and the point, never on a claim.
+
+    ``length`` is the number of positions of an input, None if it has none.
+    """
     where = {symbol: float(value) for symbol, value in place}
     of_batch = symbols.K in where and symbols.C in where
-    oracle = QuadratureOracle(forward, dict(values), where[symbols.C] if of_batch else None)
+    oracle = QuadratureOracle(forward, dict(values), where[symbols.C] if of_batch else None, length)
     if observable.name == "covariance_map" and random_points.are_equal(where):
         return replace(oracle.kernel_map(where[symbols.K1]), remark="against the kernel of one input")
     kernel = where.get(symbols.K, math.nan)  # of a batch, that of both inputs

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 
 import mpmath as mp
-import numpy as np
 import sympy as sp
 
 from ...core import symbols
@@ -71,8 +70,7 @@ def theory_rows(
     mixed = random_points.decimal(rng.uniform(0.5, 0.9) * math.sqrt(K1 * K2))
     if theory.has_positions or needs_batch(theory.layer.forward, free, seed, fixed):  # every map is one of K and C
         K2, mixed = K1, random_points.decimal(float(mixed / sp.sqrt(K1 * K2)) * float(K1))
-        if "covariance_map" in quantities and quantities["covariance_map"].body == 0:  # it is for positions without one
-            mixed = sp.S.Zero
+        mixed = sp.S.Zero if theory.is_uncorrelated else mixed
         values = {symbols.C: mixed} | values
     try:
         steep = infinitely_steep(theory.layer.forward, values)

@@ -99,6 +99,7 @@ CHI_PERP = OfOneInput(
     meaning="perpendicular susceptibility: squared norm of the Jacobian per neuron",
     source="PDLT (B.16)",
     section=Section.MAPS,
+    moves_inputs=True,
     oracle=lambda layer, K: layer.chi_perp(K),
     divergence=Divergence.ALWAYS,
     define=lambda walks: walks.perpendicular,

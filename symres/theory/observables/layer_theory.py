@@ -8,6 +8,8 @@ from functools import cached_property
 from textwrap import indent
 from typing import Self, TypeVar, overload
 
+import sympy as sp
+
 from ...activations.formula_parser import nearest
 from ...core import symbols
 from ...core.errors import DeclarationError, OutOfBudget
@@ -223,6 +225,16 @@ class LayerTheory(Subject):
             16
         """
         return (self.positions or ONE).size
+
+    @property
+    def is_uncorrelated(self) -> bool:
+        """Whether it holds for positions without covariance alone.
+
+        Examples:
+            >>> sr.mixer("erf").derive().is_uncorrelated
+            True
+        """
+        return self.layer.program.is_uncorrelated
 
     @property
     def moves_together(self) -> bool:
