@@ -82,6 +82,9 @@ Positive = Annotated[
     list[str] | None,
     typer.Option("--positive", metavar="NAME", help="Keep a parameter of the formula as a positive symbol."),
 ]
+Tokens = Annotated[
+    str | None, typer.Option("--tokens", metavar="NUMBER", help="Tokens of each input; else a symbol T, 16 in numbers.")
+]
 # as text: a path would turn an empty word into the folder where the user stands
 OutFile = Annotated[str | None, typer.Option("--out", metavar="FILE", help="Write to a file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]

@@ -33,7 +33,6 @@ from .depth.network import Network, of_networks
 from .finite_width_theory import FiniteWidthTheory
 from .names_by_purpose import OTHER_WORDS, THEORY_NAMES, parameters_by_name
 
-_UNCHECKED = ("these formulas have met no simulated network: the oracles do not draw networks with positions yet",)
 _FIRST, _LAST = sp.symbols("l0 l", integer=True, nonnegative=True)  # layers, of a Jacobian
 
 
@@ -303,7 +302,7 @@ class Theory(FiniteWidthTheory, Shown):
             vertex=self.attempted(Stage.FINITE_WIDTH, "vertex recursion", lambda: vertex_formulas(self), None),
             growth=self.growth_curve,
             finite_width=() if self.growth_curve is None else self._growth_formulas,
-            remarks=(*self._criticality.remarks, *_UNCHECKED * self.has_positions),
+            remarks=self._criticality.remarks,
             given_up=self.given_up,
             checks=checks,
             command=command,

@@ -9,7 +9,7 @@ from .random_field import Affine, Operand, OracleLimit, RandomField, at_input
 from .source_law import Rules
 
 
-class Exchangeable(LimitNet):
+class ExchangeableNet(LimitNet):
     """A network at n = infinity whose inputs belong to infinite batches of exchangeable ones.
 
     Every source is the sum of a part that a whole batch shares and of parts of the single inputs: the average over the
@@ -49,7 +49,7 @@ class Exchangeable(LimitNet):
         return super()._drawn(covariance - shared, differences - apart, sizes).plus(common)
 
 
-class LimitBatch(Exchangeable):
+class LimitBatch(ExchangeableNet):
     """A network with one batch. One input is added, the last one, a member of the batch like the others.
 
     What it has in common with the first is what any two members have: the covariance ``shared``, between 0 and the
@@ -74,7 +74,7 @@ class LimitBatch(Exchangeable):
         return np.full_like(covariance, covariance[0, -1])
 
 
-class CoupledBatch(Exchangeable):
+class CoupledBatch(ExchangeableNet):
     """Two networks whose weights have a correlation below 1, and the same batch in both (see ``CoupledNet``).
 
     Inputs 0 and 1 are two inputs of the first network, input 2 is a further one in the second network; where it is

@@ -9,7 +9,7 @@ from scipy.special import ndtri, softmax
 from scipy.stats import qmc, sem
 
 from ...layers.nodes import Scores
-from .limit_batch import Exchangeable
+from .limit_batch import ExchangeableNet
 from .limit_net import CANCELLED
 from .random_field import Affine, Operand, OracleLimit
 from .source_law import Rules
@@ -19,7 +19,7 @@ _OFF = 2  # standard errors by which overlaps are off at the coarse resolution, 
 _MOST = 2**22  # normal numbers at a time: many tokens need fewer points, for attention averages over them
 
 
-class LimitTokens(Exchangeable):
+class LimitTokens(ExchangeableNet):
     """A network at n = infinity of one sequence, of which two positions are looked at.
 
     Args:

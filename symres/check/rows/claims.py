@@ -13,6 +13,7 @@ import sympy as sp
 from ...core import symbols
 from ...core.words import counted
 from ...results.quantity import Quantity, Status
+from ...results.subjects import DerivedLayer
 from ...results.verdict import Remarks
 from ..nets.random_field import OracleLimit
 from ..oracles.comparison import FAILURES, reason
@@ -36,16 +37,20 @@ def claimed(quantity: Quantity, values: Values, digits: int = DIGITS) -> mp.mpf:
         values: numbers for its symbols, and others.
         digits: relative accuracy.
     """
-    digits = digits if quantity.members is sp.oo else min(digits, _OF_POSITIONS)
     return quantity.evalf(digits, **{str(s): values[s] for s in quantity.symbols})
 
 
-def branchless(quantity: Quantity, values: Values) -> mp.mpf | None:
+def digits_of(theory: DerivedLayer) -> int:
+    """Relative accuracy of claims about one layer."""
+    return _OF_POSITIONS if theory.has_positions else DIGITS
+
+
+def branchless(quantity: Quantity, values: Values, digits: int = DIGITS) -> mp.mpf | None:
     """The quantity without the branch, at C_W = 0; None if it does not depend on C_W, or has no value there."""
     if symbols.C_W not in quantity.symbols or values.get(symbols.C_W) == 0:
         return None
     try:
-        return claimed(quantity, values | {symbols.C_W: sp.S.Zero})
+        return claimed(quantity, values | {symbols.C_W: sp.S.Zero}, digits)
     except FAILURES:
         return None
 

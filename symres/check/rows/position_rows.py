@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import mpmath as mp
 import numpy as np
 import sympy as sp
@@ -15,12 +13,11 @@ from ...results.verdict import Verdict
 from ..sampling import random_points
 from ..sampling.random_points import Values
 from ..simulation.width_extrapolation import Estimate
-from .claims import claimed, travelled
+from .claims import travelled
 from .simulation_case import SMALL, Task, at_least, of_pairs
 
 _CHANGES = {symbols.t: "tangent_map", symbols.s: "tangent_covariance_map"}
 _SEQUENCES = ("sequence_map", "sequence_cross_map")
-_WIDE = 128  # the narrowest of deep networks, whose gradients miss by their depth over the width
 _ALIKE = (0.1, 0.9)  # correlations of changes, and of sequences
 
 
@@ -40,8 +37,7 @@ def change_rows(task: Task, K: sp.Rational, depth: int) -> list[Verdict]:
             continue  # positions without covariance have no change in common
         deep = task.about(f"apjn {tokens}").part(0.3 + 0.35 * number, 0.65 + 0.35 * number)
         sampler = _last(deep.simulation.changes(float(K), 1.0, float(together), depth))
-        ladder = replace(task.simulation.ladder, narrowest=_WIDE)
-        estimate = deep.extrapolated(sampler, np.abs, ladder=ladder)
+        estimate = deep.extrapolated(sampler, np.abs)
         claim = _apjn(task, kernels, {symbols.t: sp.S.One, symbols.s: together}, depth)
         value = estimate.at(0, float(abs(estimate.values[0])))
         point = f"{random_points.text(kernels | task.values)}; tokens = {tokens}; {counted(depth, 'layer')}"
@@ -63,7 +59,7 @@ def _apjn(task: Task, kernels: Values, change: Values, depth: int) -> mp.mpf:
     """The variance of changes after some layers, from the maps."""
     for place in travelled(task.quantities, kernels, task.values, depth - 1):
         at = task.values | place | change
-        change = {symbol: sp.Float(claimed(task.quantities[name], at, 15), 15) for symbol, name in _CHANGES.items()}
+        change = {symbol: sp.Float(task.claim(name, at), 15) for symbol, name in _CHANGES.items()}
     return mp.mpf(change[symbols.t])
 
 
@@ -92,7 +88,7 @@ def _both_rows(
 ) -> list[Verdict]:
     """The comparison of what is at one position, and of what is at two, on one natural scale."""
     return [
-        task.row(name, point, claimed(task.quantities[name], values), estimate.at(number, natural), estimate)
+        task.row(name, point, task.claim(name, values), estimate.at(number, natural), estimate)
         for number, name in enumerate(names)
         if name in task.quantities
     ]

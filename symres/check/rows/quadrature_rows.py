@@ -26,7 +26,7 @@ from ..oracles.layer_oracle import QuadratureOracle
 from ..oracles.natural_scales import natural_units, needs_batch
 from ..sampling import random_points
 from ..sampling.random_points import Values
-from .claims import claimed
+from .claims import claimed, digits_of
 
 _Numbers = tuple[tuple[sp.Symbol, sp.Expr], ...]
 
@@ -144,7 +144,7 @@ def _theory_row(
     point = random_points.text(place | values)
     try:
         with limited(Stage.COMPARISON, name):
-            claim = claimed(quantity, place | values)
+            claim = claimed(quantity, place | values, digits_of(theory))
             length = float(theory.sequence_length.subs(values)) if theory.has_positions else None
             found = _measured(theory.layer.forward, observable, tuple(place.items()), tuple(values.items()), length)
     except FAILURES as failure:

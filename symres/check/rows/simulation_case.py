@@ -23,7 +23,7 @@ from ..sampling import random_points
 from ..sampling.random_points import Values
 from ..simulation.simulate import Simulation
 from ..simulation.width_extrapolation import TAME, Budget, Estimate, Ladder, Sampler, extrapolated, measured, pilot
-from .claims import branchless, claimed
+from .claims import branchless, claimed, digits_of
 
 Scales: TypeAlias = Callable[[np.ndarray], np.ndarray]  # the sizes of observables, given their values
 
@@ -122,6 +122,10 @@ class Task:
         means, *_ = measured(sampler, self.simulation.ladder.glance[0], _FEW, self.rng)
         return float(abs(means[0]))
 
+    def claim(self, name: str, values: Values) -> mp.mpf:
+        """The number that is claimed of a quantity."""
+        return claimed(self.quantities[name], values, digits_of(self.theory))
+
     def number_row(
         self,
         name: str,
@@ -132,9 +136,9 @@ class Task:
     ) -> Verdict:
         """The comparison of a quantity at a place with the one number of a sampler, on a natural scale."""
         quantity, values = self.quantities[name], place | self.values
-        claim = claimed(quantity, values)
+        claim = self.claim(name, values)
         estimate = self.extrapolated(sampler, at_least(SMALL * natural), budget)
-        bare = branchless(quantity, values)
+        bare = branchless(quantity, values, digits_of(self.theory))
         return self.row(name, random_points.text(values), claim, estimate.at(0, natural), estimate, bare)
 
     def row(

@@ -22,7 +22,7 @@ from ..oracles.natural_scales import natural_units, needs_batch
 from ..sampling import random_points
 from ..sampling.random_points import Values
 from ..simulation.width_extrapolation import Budget, Estimate, measured
-from .claims import LayerClaims, branchless, claimed, iterated
+from .claims import LayerClaims, branchless, digits_of, iterated
 from .depth_rows import depth_rows, growth_rows
 from .jacobian_rows import correlation_length_rows, jacobian_rows
 from .position_rows import change_rows, sequence_rows
@@ -139,7 +139,7 @@ def _kernel_rows(task: Task, start: Values, depth: int) -> list[Verdict]:
             used = {symbols.K: start[symbols.K1]} if name == "kernel_map" or task.batched else start
             point = random_points.text(used | task.values) + (f"; {layers} layers" if layers > 1 else "")
             found = estimate.at(number, float(abs(kernel)), remark)
-            knows = branchless(task.quantities[name], used | task.values) is not None
+            knows = branchless(task.quantities[name], used | task.values, digits_of(task.theory)) is not None
             without = bare[layers - 1].numbers.get(name) if knows else None
             rows.append(_kernel_row(task, name, point, claims[layers - 1], found, estimate, without))
     return rows
@@ -179,7 +179,7 @@ def _larger(task: Task, K: sp.Rational) -> sp.Rational | None:
     """A kernel at which the claim cancels less, if there is one."""
 
     def share(kernel: sp.Rational) -> float:
-        claim = claimed(task.quantities["chi_parallel"], task.values | {symbols.K: kernel})
+        claim = task.claim("chi_parallel", task.values | {symbols.K: kernel})
         return float(abs(claim)) / _natural(task, kernel)
 
     low, high = task.units.window
@@ -191,7 +191,7 @@ def _larger(task: Task, K: sp.Rational) -> sp.Rational | None:
 
 def _perpendicular_rows(task: Task, K: sp.Rational) -> list[Verdict]:
     values, task = {symbols.K: K} | task.values, task.about("chi_perp")
-    point, claim = random_points.text(values), claimed(task.quantities["chi_perp"], values)
+    point, claim = random_points.text(values), task.claim("chi_perp", values)
     natural = _natural(task, K)
     seen, samples = _growth(task, float(K), natural)
     run: Run = {"seed": task.seed, "widths": task.simulation.ladder.glance[:1], "samples": samples}

@@ -279,16 +279,17 @@ class Simulation:
 
         Args:
             K: kernel of the first stream.
-            t: (1/n) sum_i (dz_i)^2 before the first layer; its changes dz are Gaussian.
-            s: (1/n) sum_i dz_i dz'_i of two positions there.
+            t: (1/n) sum_i (dz_i)^2 before the first layer.
+            s: (1/n) sum_i dz_i dz'_i of two positions there, from 0 to t.
             depth: number of layers.
         """
 
         def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
-            net, change = self._drawing(n, rng), (np.array([t, s]))
+            net = self._drawing(n, rng)
             z = self._inputs(net, nets, K)
-            dz = Simulation(self._forward, self._net, s, self._positions)._inputs(net, nets, t)
-            controls = [_batch_moments(z) - np.array([K, self._shared]), _batch_moments(dz) - change]
+            # of changes only second moments matter, in which signs scatter less than Gaussian numbers
+            dz = np.sqrt(t - s) * _signs(rng, *z.shape) + np.sqrt(s) * _signs(rng, nets, n, 1)
+            controls = [_batch_moments(z) - np.array([K, self._shared]), _batch_moments(dz) - np.array([t, s])]
             neurons, observed = Dual(z, dz[..., None]), []
             for _ in range(depth):
                 neurons = self._forward(net, neurons)

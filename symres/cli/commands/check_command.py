@@ -8,7 +8,7 @@ import typer
 
 from ...core.errors import DeclarationError
 from ...report.text.console import Output, Span, busy, line
-from ..app import FORMULAS, Json, LayerName, Positive, Settings, Subject, app, print_json
+from ..app import FORMULAS, Json, LayerName, Positive, Settings, Subject, Tokens, app, print_json
 
 ORACLES = ("quadrature", "simulation")
 
@@ -19,6 +19,7 @@ def check(
     layer: LayerName = "mlp",
     settings: Settings = None,
     positive: Positive = None,
+    tokens: Tokens = None,
     against: Annotated[
         list[str] | None, typer.Option("--against", metavar="ORACLE", help="quadrature or simulation; default: both.")
     ] = None,
@@ -30,6 +31,8 @@ def check(
     json: Json = False,
 ) -> None:
     """Check every derived quantity against independent quadrature and simulated networks."""
+    from dataclasses import replace
+
     from ...check import Outcome
     from ...check import check as compare
     from ...theory.theory import derive as theory_of
@@ -41,8 +44,8 @@ def check(
     for name in oracles:
         if name not in ORACLES:
             raise DeclarationError(f"--against {name}", "unknown oracle", f"use {' or '.join(ORACLES)}")
-    request = make(activation, layer, settings or [], positive=positive or [])
-    theory = theory_of(request.layer)
+    request = replace(make(activation, layer, settings or [], positive=positive or []), tokens=tokens)
+    theory = theory_of(request.layer, positions=request.positions)
     with busy(f"deriving {request.subject}"):
         default = (n for n, record in theory.observables.items() if record.is_measured and record.by_default)
         for name in quantities or default:

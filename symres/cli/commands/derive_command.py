@@ -10,11 +10,10 @@ import typer
 from ...core.errors import DeclarationError
 from ...report.text.console import Line, Output, busy, line
 from ...results.advice.sizes import DEPTH, WIDTH
-from ..app import FORMULAS, Json, LayerNameOrNone, OutFolder, Positive, Settings, Subject, app, place
+from ..app import FORMULAS, Json, LayerNameOrNone, OutFolder, Positive, Settings, Subject, Tokens, app, place
 
 if TYPE_CHECKING:
     from ...results.report import Report
-    from ...results.verdict import Verdict
     from ...theory.theory import Theory
     from ..kept_pages import KeptPage
     from ..request import Request
@@ -29,9 +28,7 @@ def derive(
     out: OutFolder = None,
     json: Json = False,
     explain: Annotated[bool, typer.Option("--explain", help="Print the proofs, step by step.")] = False,
-    tokens: Annotated[
-        str | None, typer.Option("--tokens", metavar="NUMBER", help="Tokens of each input; else a symbol T.")
-    ] = None,
+    tokens: Tokens = None,
     depth: Annotated[int, typer.Option("--depth", metavar="LAYERS", help="Depth for which to advise.")] = DEPTH,
     width: Annotated[int, typer.Option("--width", metavar="NEURONS", help="Width for which to advise.")] = WIDTH,
     inputs_kernel: Annotated[
@@ -160,9 +157,8 @@ def _report(request: Request, *options: str) -> tuple[Theory, Report]:
 
     theory = theory_of(request.layer, positions=request.positions)
     page = [name for name, quantity in theory.quantities.items() if quantity.status is not Status.UNKNOWN]
-    checks: tuple[Verdict, ...] = ()
-    if not theory.has_positions:  # of which the oracles know nothing yet, as the page says
-        checks = compare(theory, against="quadrature", points=1, quantities=page, progress=False).verdicts
+    measured = [name for name in page if theory.observables[name].has_oracle(theory.has_positions)]
+    checks = compare(theory, against="quadrature", points=1, quantities=measured, progress=False).verdicts
     report = theory.report(request.settings, checks, request.command("derive", *options))
     return theory, replace(
         report,
