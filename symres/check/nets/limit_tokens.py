@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtri, softmax
-from scipy.stats import qmc, sem
+from scipy.stats import qmc
 
 from ...layers.nodes import Scores
 from .limit_batch import ExchangeableNet
@@ -14,8 +14,8 @@ from .limit_net import CANCELLED
 from .random_field import Affine, Operand, OracleLimit
 from .source_law import Rules
 
-_SETS, _POINTS = 8, 2**14  # sets of points at which scores are sampled, and the number of points in each
-_OFF = 2  # standard errors by which overlaps are off at the coarse resolution, so that their error shows in all results
+SETS = 8  # sets of points at which scores are sampled: they tell the error of their average
+_POINTS = 2**14  # in each set
 _MOST = 2**22  # normal numbers at a time: many tokens need fewer points, for attention averages over them
 
 
@@ -31,6 +31,7 @@ class LimitTokens(ExchangeableNet):
 
     def __init__(self, kernel: float, shared: float, positions: float, rules: Rules) -> None:
         self.positions: float = positions
+        self._set = rules.points
         super().__init__(np.array([[kernel, shared], [shared, kernel]]), rules)
 
     def attend(self, u: Operand, keys: Operand, C_W: float, C_b: float, scores: Scores) -> Affine:
@@ -60,15 +61,13 @@ class LimitTokens(ExchangeableNet):
             return float(first @ second), float(np.sum((first - second) ** 2))
         if scores.power == 1:
             return 1 / keys, 0.0
-        one, other = _normals(keys)
+        one, other = _normals(keys, self._set)
         sigma, share = np.sqrt(covariance[0, 0]), covariance[0, 1] / covariance[0, 0] if covariance[0, 0] else 0.0
         alone = np.sqrt(1 - share**2)
-        first, second, independent = (softmax(sigma * x, axis=2) for x in (one, share * one + alone * other, other))
+        first, second, independent = (softmax(sigma * x, axis=1) for x in (one, share * one + alone * other, other))
         # attentions without covariance overlap by 1/keys on average: what they miss by explains some of the scatter
         mixed = first * second - alone * (first * independent - 1 / keys**2)
-        of_sets = keys * np.stack([mixed, (first - second) ** 2]).mean(axis=(2, 3))
-        value, apart = of_sets.mean(axis=1) + _OFF * (1 - self._resolution) * sem(of_sets, axis=1)
-        return float(value), float(apart)
+        return float(keys * mixed.mean()), float(keys * np.mean((first - second) ** 2))
 
     def mix(self, u: Operand, C_W: float, C_b: float) -> Affine:
         """A fresh source of many positions without covariance.
@@ -104,10 +103,9 @@ class LimitTokens(ExchangeableNet):
         return np.full_like(covariance, shared + (kernel - shared) / self.positions)
 
 
-@lru_cache(maxsize=8)
-def _normals(keys: int) -> tuple[np.ndarray, np.ndarray]:
-    """Quasi-random normal numbers of two queries, (sets, points, keys)."""
-    points = min(_POINTS, 2 ** int(np.log2(_MOST / (2 * keys * _SETS))))
-    sets = [qmc.Sobol(2 * keys, rng=np.random.default_rng(number)).random(points) for number in range(_SETS)]
-    normals = ndtri(np.array(sets))
-    return normals[..., :keys], normals[..., keys:]
+@lru_cache(maxsize=2 * SETS)
+def _normals(keys: int, number: int) -> tuple[np.ndarray, np.ndarray]:
+    """A set of quasi-random normal numbers of two queries, (points, keys)."""
+    points = min(_POINTS, 2 ** int(np.log2(_MOST / (2 * keys * SETS))))
+    normals = ndtri(qmc.Sobol(2 * keys, rng=np.random.default_rng(number)).random(points))
+    return normals[:, :keys], normals[:, keys:]

@@ -31,6 +31,7 @@ class Rules(NamedTuple):
 
     resolution: int = 1  # 0, or 1, the finer one
     panels: SharedPanels | None = None  # of averages of the same functions in other nets; None if there are none
+    points: int = 0  # number of the set of points at which scores of attention are sampled
 
 
 class SourceLaw:

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 import sympy as sp
+from scipy.stats import sem
 
 from ...activations.atom import Phi
 from ...core import symbols
@@ -24,7 +25,7 @@ from ..nets.forward_walk import Forward
 from ..nets.gram_net import pair
 from ..nets.limit_batch import CoupledBatch, LimitBatch
 from ..nets.limit_net import CoupledNet, LimitNet
-from ..nets.limit_tokens import LimitTokens
+from ..nets.limit_tokens import SETS, LimitTokens
 from ..nets.random_field import OracleLimit
 from ..nets.source_law import Rules, unplanned
 from ..rules.adaptive_panels import rounding
@@ -73,7 +74,8 @@ class QuadratureOracle:
         self._forward = Forward(forward, values)
         self._shared, self._positions = shared, positions
         panels = unplanned()
-        self._rules = Rules(0, panels), Rules(1, panels)
+        sets = SETS if positions is not None else 1
+        self._rules = Rules(0, panels), *(Rules(1, panels, number) for number in range(sets))
         self._floor = shared or 0.0  # kernels begin here
 
     def phi_squared(self, K: float) -> OracleValue:
@@ -103,6 +105,9 @@ class QuadratureOracle:
         value, lost = float(fine[0, other]), noise()
         size = float(sizes[0, other])
         error = abs(value - float(coarse[0, other])) + rounding(size)
+        if self._positions is not None:
+            value, scatter = self._sampled(lambda rules: float(self._moments(inputs, rules)[0][0, other]))
+            error += scatter
         error += 2 * lost * size if lost > _ILL * ORDINARY else 0.0  # an ordinary loss is part of the rounding
         # the product of both kernels may be too large
         scale = float(np.sqrt(fine[0, 0]) * np.sqrt(fine[other, other])) if other else abs(value)
@@ -112,16 +117,22 @@ class QuadratureOracle:
         """dK'/dK."""
         centre = self.kernel_map(K)
 
-        def slope(resolution: int, noise: float) -> tuple[float, float]:
-            return _log_derivative(lambda k: self._moments([[k]], resolution)[0][0, 0], K, 11, noise, self._floor)
+        def slope(rules: int, noise: float) -> tuple[float, float]:
+            return _log_derivative(lambda k: self._moments([[k]], rules)[0][0, 0], K, 11, noise, self._floor)
 
         if self._positions is None:
-            value, error = slope(1, centre.error)
-        else:  # scores are sampled at the same points whatever K is: of slopes the two resolutions tell the error
-            noise = rounding(centre.value)
-            (coarse, _), (value, error) = slope(0, noise), slope(1, noise)
-            error += abs(value - coarse)
-        return OracleValue(value, error, centre.scale / K)
+            return OracleValue(*slope(1, centre.error), centre.scale / K)
+        noise = rounding(centre.value)  # each set of points is that of a smooth function
+        value, scatter = self._sampled(lambda rules: slope(rules, noise)[0])
+        return OracleValue(value, slope(1, noise)[1] + scatter, centre.scale / K)
+
+    def _sampled(self, number: Callable[[int], float]) -> tuple[float, float]:
+        """A number for some rules: the average over all sets of points, and twice its standard error."""
+        values = [number(1), number(2)]
+        if values[0] == values[1]:  # nothing is sampled
+            return values[0], 0.0
+        values += [number(rules) for rules in range(3, len(self._rules))]
+        return float(np.mean(values)), float(2 * sem(values))
 
     def slope(self, measure: Callable[[float], OracleValue], K: float) -> OracleValue:
         """The derivative of what is measured at one kernel, by interpolation in log K."""

@@ -133,7 +133,6 @@ def test_a_pool_of_neurons_is_their_average():
         (lambda: sr.derive("relu", layer="transformer").jacobian(0, 1, 1, C=0), "tokens move one another"),
         (lambda: sr.derive("relu").similarity(2, 1, 0, C_W=1, C_b=0), "have no positions"),
         (lambda: sr.derive("relu", layer="transformer").vertex(2, 1), "without positions"),
-        (lambda: sr.check(sr.derive("relu", layer="transformer")), "do not draw networks with positions"),
     ],
 )
 def test_refusals(ask, said):
