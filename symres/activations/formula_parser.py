@@ -357,8 +357,11 @@ class _Parser:
         return self._checked(token, value)
 
     def _setting(self, function: Function) -> tuple[str, Any] | None:
-        """An argument with its name, if one comes next: a sum, a text in quotation marks, True or False."""
+        """An argument with its name, if one comes next: a sum, a text in quotation marks, True or False; or a word."""
         name = self.token
+        if (setting := getattr(function, "words", {}).get(name.text)) and name.text not in self.parameters:
+            self._next()
+            return setting, name.text
         if name.text not in getattr(function, "settings", ()):
             return None
         if (sign := _SETTING.match(self.text, name.start + len(name.text))) is None:

@@ -3,25 +3,31 @@
 A draw that mixes positions turns the Gram numbers ``G(a, b) = <u_a u_b>`` of its argument into the covariances of its
 output. One method says how, for two sequences; the rest follows. The tangent is the slope of the rule for two sequences
 in the Gram numbers of the pair, those of each sequence by itself being fixed: tangents are independent of the stream.
+
+On a grid, where positions have neighbours, Gram numbers are arrays; a rule that knows grids has a method for them too.
 """
 
 from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import sympy as sp
 
-from ..core.errors import UnsupportedLayer
+from ..core.errors import DeclarationError, UnsupportedLayer
 from ..functions.records.softmax_family import SoftmaxOverlap
+from ..numerics.deferred_numpy import Array, np
+from .grids import Grid
 from .layouts import MEAN, Layout, Pair
 
 Gram: TypeAlias = Mapping[Pair, sp.Expr]
 _STEP = sp.Dummy("step", real=True)
+_EQUAL = sp.Tuple()  # shares of a window
+_AS_TOKENS = "pass positions=Tokens(16)"
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,21 @@ class Grams:
     within: Sequence[Gram]
     between: Sequence[Gram]
     weight: sp.Expr = sp.S.One
+
+
+@dataclass(frozen=True)
+class GridGrams:
+    """The Gram numbers of all arguments of a draw on a grid.
+
+    Args:
+        grid: of the positions.
+        grams: an array for each argument.
+        number: the value of an expression in parameters.
+    """
+
+    grid: Grid
+    grams: Sequence[Array]
+    number: Callable[[sp.Expr], float]
 
 
 class Across(ABC):
@@ -81,6 +102,29 @@ class Across(ABC):
         inside = self._slopes(Grams(layout, grams, grams, 1 + _STEP))
         return {pair: value + inside[pair] for pair, value in self.kernel(layout, grams).items()}
 
+    # ---- on a grid ---------------------------------------------------------------------------------------------
+
+    def grid_behind(self, grid: Grid) -> Grid:
+        """The positions that are left."""
+        return grid
+
+    def grid_kernel(self, of: GridGrams) -> Array:
+        """All covariances."""
+        return self.averaged(of, of.grams[0])
+
+    def grid_tangent(self, of: GridGrams, changes: Sequence[Array]) -> Array:
+        """The covariances of changes of the outputs; those of a rule that is linear are its own of the changes."""
+        return self.averaged(of, changes[0])
+
+    def averaged(self, of: GridGrams, gram: Array) -> Array:
+        """The averages of Gram numbers that a linear rule takes.
+
+        Raises:
+            UnsupportedLayer: the rule knows no grids.
+        """
+        found = "it has no rule for positions that are unlike one another"
+        raise UnsupportedLayer(f"{self} on {of.grid}", found, "pass positions=Tokens(16)")
+
     def _every(self, grams: Grams) -> Gram:
         return {pair: self.covariance(pair, grams) for pair in grams.layout.pairs}
 
@@ -96,18 +140,53 @@ class Here(Across):
         """That of the arguments."""
         return grams.between[0][pair]
 
+    def averaged(self, of: GridGrams, gram: Array) -> Array:
+        """Those of the arguments."""
+        return gram
+
 
 @dataclass(frozen=True)
 class Window(Across):
-    """A circular convolution: the positions around each, with equal variances of weights.
+    """A convolution: the positions around each, circular but where a grid has edges.
 
     Args:
         size: the number of positions along each axis.
         stride: the distance of places that are kept.
+        shares: of the variance of weights, of each position of the window; equal if there are none. Lists of lists are
+            those of several axes; one list is that of each axis.
     """
 
     size: int
     stride: int = 1
+    shares: sp.Tuple = _EQUAL
+
+    def __str__(self) -> str:
+        shares = f", shares={self.shares}" if self.shares else ""
+        return f"Window(size={self.size}, stride={self.stride}{shares})"
+
+    def weights(self, grid: Grid) -> Array:
+        """The shares, one for each position of the window; their sum is 1.
+
+        Raises:
+            DeclarationError: the window has another number of axes.
+        """
+        axes = len(grid.shape)
+        given = np.array(_numbers(self.shares) or [1.0] * self.size)
+        weights = given
+        for _ in range(axes - 1) if given.ndim == 1 else ():
+            weights = np.multiply.outer(weights, given)
+        if weights.ndim != axes:
+            found = f"its window has {given.ndim} axes"
+            raise DeclarationError(f"a convolution on {grid}", found, "pass shares of each axis, or of all")
+        return np.asarray(weights / weights.sum())
+
+    def grid_behind(self, grid: Grid) -> Grid:
+        """Each of a stride."""
+        return grid if self.stride == 1 else grid.strided(self.stride)
+
+    def averaged(self, of: GridGrams, gram: Array) -> Array:
+        """Those over the windows of both positions, moved alike."""
+        return of.grid.window(gram, self.weights(of.grid), self.stride)
 
     def covariance(self, pair: Pair, grams: Grams) -> sp.Expr:
         """That of the arguments: pairs of positions at one distance are alike, whatever window they are seen in.
@@ -118,8 +197,8 @@ class Window(Across):
         if self.stride != 1:
             raise UnsupportedLayer(
                 "a convolution with a stride",
-                "it leaves fewer positions, which symres does not follow yet",
-                "pass stride=1",
+                "it leaves fewer positions, which formulas do not follow",
+                "ask for kernels(depth, K) with positions=Torus(8, 8) or Listed(8, 8), or pass stride=1",
             )
         return grams.between[0][pair]
 
@@ -133,6 +212,10 @@ class Pooled(Across):
         one, other = (label._replace(position=MEAN) for label in pair)
         shares = grams.layout.shares(one, other)
         return sp.Add(*(share * grams.between[0][each] for each, share in shares))
+
+    def averaged(self, of: GridGrams, gram: Array) -> Array:
+        """That of all pairs, for each."""
+        return np.full_like(gram, of.grid.with_mean(gram).mean())
 
 
 @dataclass(frozen=True)
@@ -214,6 +297,9 @@ class Attend(Across):
     def _keys(self, pair: Pair, grams: Grams) -> tuple[sp.Expr, sp.Expr]:
         """The Gram numbers of two keys of some inputs at one position, and at two."""
         layout, between = grams.layout, grams.between[0]
+        if isinstance(layout.positions, Grid):
+            found = "keys at positions with neighbours are not exchangeable"
+            raise UnsupportedLayer(f"attention on {layout.positions}", found, f"{_AS_TOKENS} or Listed(16) for arrays")
         return between[layout.at_one_position(pair)], between[layout.at_two_positions(pair)]
 
     def _tied(self, T: sp.Expr, spread: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
@@ -224,6 +310,11 @@ class Attend(Across):
     def _score(self, query: sp.Expr, spread: sp.Expr) -> sp.Expr:
         """The covariance of two scores."""
         return self.C_K * (self.C_Q * query + self.C_bQ) * spread
+
+
+def _numbers(shares: sp.Basic) -> Any:
+    """Nested numbers as lists of floats."""
+    return list(map(_numbers, shares)) if isinstance(shares, sp.Tuple) else float(shares)
 
 
 HERE = Here()

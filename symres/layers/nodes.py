@@ -61,6 +61,9 @@ class Averaging(Protocol[N]):
 class Instructions(Averaging[sp.Expr], Protocol):
     """What a program offers to a node that lowers."""
 
+    def mean(self, u: sp.Expr, over: str = "neuron", /) -> sp.Expr:
+        """Average over the neurons; with "position" over those of all positions."""
+
     def draw(self, u: sp.Expr, C_W: sp.Expr, C_b: sp.Expr, width: sp.Expr, across: Across = HERE) -> sp.Expr:
         """Fresh Gaussian neurons with covariance ``C_b + C_W <u u'>``, or what a rule across positions makes of it."""
 
@@ -84,6 +87,7 @@ class Node(sp.Expr):
 
     Attributes:
         argument_names: of an equation as text, in order.
+        words: {word: name of an argument} of what may be written for ``argument="word"``.
 
     Raises:
         DeclarationError: the class has the name of a function, an activation, a symbol or a node of symres; or a node
@@ -102,6 +106,7 @@ class Node(sp.Expr):
     """
 
     argument_names: ClassVar[tuple[str, ...]] = ("u",)
+    words: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     is_commutative = True
     is_extended_real = True
