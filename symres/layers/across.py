@@ -21,12 +21,14 @@ import sympy as sp
 from ..core.errors import DeclarationError, UnsupportedLayer
 from ..functions.records.softmax_family import SoftmaxOverlap
 from ..numerics.deferred_numpy import Array, np
-from .grids import Grid
+from ..numerics.masked_overlaps import MaskedOverlaps
+from .grids import Grid, Listed
 from .layouts import MEAN, Layout, Pair
 
 Gram: TypeAlias = Mapping[Pair, sp.Expr]
 _STEP = sp.Dummy("step", real=True)
 _EQUAL = sp.Tuple()  # shares of a window
+_UNLIKE = 1e-12  # relative difference of covariances of keys that are not alike
 _AS_TOKENS = "pass positions=Tokens(16)"
 
 
@@ -276,6 +278,63 @@ class Attend(Across):
     def fresh(self, layout: Layout, grams: Sequence[Gram]) -> Gram:
         """Twice the rule's: outputs and values draw alike, queries and keys have the same share."""
         return {pair: 2 * value for pair, value in super().fresh(layout, grams).items()}
+
+    # ---- on a grid: softmax vectors that are certain, or keys of which any two are alike -----------------------
+
+    def grid_kernel(self, of: GridGrams) -> Array:
+        """The averages of the keys' covariances.
+
+        Raises:
+            UnsupportedLayer: keys are unlike one another, and scores do not vanish.
+        """
+        if (weights := self._certain(of)) is not None:
+            return np.asarray(weights @ of.grams[0] @ weights.T)
+        return self._overlaps(of)[0].averages(of.grams[0])[of.grid.table.spread]
+
+    def grid_tangent(self, of: GridGrams, changes: Sequence[Array]) -> Array:
+        """Those of changes, and what changes of queries and keys do to scores."""
+        if (weights := self._certain(of)) is not None:
+            return np.asarray(weights @ changes[0] @ weights.T)
+        (overlaps, spread), pick = self._overlaps(of), of.grid.table.pick
+        C_Q, C_K, C_bQ = map(of.number, (self.C_Q, self.C_K, self.C_bQ))
+        queries = C_Q * of.grams[-1].ravel()[pick] + C_bQ
+        moved = C_Q * changes[-1].ravel()[pick] * spread + queries * overlaps.excess(changes[0])
+        scores = C_K * spread * moved * overlaps.values(order=1)
+        return np.asarray((overlaps.averages(changes[0]) + scores)[of.grid.table.spread])
+
+    def _certain(self, of: GridGrams) -> Array | None:
+        """The softmax vectors of all queries, where they do not fluctuate."""
+        seen = self._listed(of).visible
+        C_Q, C_K, C_bQ = map(of.number, (self.C_Q, self.C_K, self.C_bQ))
+        if self.is_tied:
+            scores = np.where(seen > 0, C_Q * of.grams[0], -np.inf)
+            weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        elif self.power == 1 or C_K == 0 or C_Q == C_bQ == 0:
+            weights = seen
+        else:
+            return None
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+    def _overlaps(self, of: GridGrams) -> tuple[MaskedOverlaps, float]:
+        """The overlaps of all pairs of queries, and how much more a key has with itself than with another."""
+        keys, table, count = of.grams[0], of.grid.table, len(of.grams[0])
+        same, other = keys[0, 0], keys[0, -1]
+        alike = np.where(np.eye(count, dtype=bool), same, other)
+        if np.abs(keys - alike).max() > _UNLIKE * same or self._listed(of).rope is not None:
+            found = "positions are not alike: scores are then weak or sampled, which is not exact"
+            remedy = "pass C_Q=0, or a first layer on tokens of which any two are alike; Tokens(16) has them in any layer"
+            raise UnsupportedLayer(f"attention on {of.grid}", found, remedy)
+        C_Q, C_K, C_bQ = map(of.number, (self.C_Q, self.C_K, self.C_bQ))
+        scores = C_K * (C_Q * of.grams[-1] + C_bQ) * (same - other)
+        variances, counts = scores.diagonal(), self._listed(of).visible.sum(axis=1).astype(int)
+        of_pairs = [(part[table.first], part[table.second]) for part in (counts, variances)]
+        return MaskedOverlaps(*of_pairs, scores.ravel()[table.pick]), float(same - other)
+
+    def _listed(self, of: GridGrams) -> Listed:
+        if isinstance(of.grid, Listed):
+            return of.grid
+        found = "keys at positions with neighbours are not exchangeable"
+        raise UnsupportedLayer(f"attention on {of.grid}", found, f"{_AS_TOKENS} or Listed(16)")
 
     def _overlap(self, pair: Pair, grams: Grams) -> sp.Expr:
         """``sum_b A_b A'_b`` of two queries."""

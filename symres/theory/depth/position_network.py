@@ -72,10 +72,38 @@ class PositionNetwork:
             >>> [round(float(gain), 4) for gain in net.perpendicular_modes([1, 0, 0, 0])[0]]
             [1.0, 0.3333, -0.3333, 0.3333]
         """
+        return self._on_torus(K, params).perpendicular_waves
+
+    def parallel_modes(self, /, K: ArrayLike, **params: Parameter) -> list[Array]:
+        """The parallel susceptibility of waves over a torus, at the kernels that enter the layers.
+
+        A small variation of the neurons' variance over positions like ``cos(k x)`` grows by this factor.
+
+        Args:
+            K: array of covariances over displacements that enters the first layer.
+            params: numbers for all parameters, by name.
+
+        Returns:
+            For every layer an array of the shape of the torus, as for ``perpendicular_modes``.
+
+        Raises:
+            DeclarationError: inputs have no positions, or what is no kernel of them.
+            UnsupportedLayer: positions are no torus, a layer has a stride, or moves positions together.
+
+        Examples:
+            Of ``K' = 3 K^2`` the slope is 6 K, which a window of three on four pixels keeps but for the waves:
+
+            >>> net = sr.network(["Conv(z^2, 1, 0)"], positions=sr.Torus(4))
+            >>> [round(float(gain), 4) for gain in net.parallel_modes([1, 0, 0, 0])[0]]
+            [6.0, 2.0, -2.0, 2.0]
+        """
+        return self._on_torus(K, params).parallel_waves
+
+    def _on_torus(self, K: ArrayLike, params: Mapping[str, Parameter]) -> GridNetwork:
         if (grid := self._grid) is None:
             remedy = "pass positions=sr.Torus(8, 8) to sr.derive or sr.network"
             raise DeclarationError("waves over positions", "inputs of the network have no neighbours", remedy)
-        return self._on_grid(grid, K, params).waves
+        return self._on_grid(grid, K, params)
 
     def similarity(self, /, K: Number, C: Number, **params: Parameter) -> list[mp.mpf]:
         """How alike tokens are in front of every layer and behind the last: the cosine of two of them, ``C/K``.

@@ -83,19 +83,50 @@ class GridLaw:
         """The covariances of changes of the next stream, which are independent of the neurons, from those before."""
         return self._changed(change, lambda grid: grid, self._array)
 
-    def waves(self) -> Array:
+    def perpendicular_waves(self) -> Array:
         """By how much variances of changes that vary over positions like ``exp(i k x)`` grow, for all k; flat.
 
         Raises:
             UnsupportedLayer: positions are no torus, or are moved together.
         """
-        grid = self._laws[z].grid
-        if not isinstance(grid, Torus):
-            raise UnsupportedLayer(f"waves on {grid}", "positions are not alike", "pass positions=Torus(8, 8)")
-        ones = np.ones(grid.array_shape).ravel()
-        return self._changed(
-            ones, lambda grid: Modes(*grid.shape), lambda f, changes, grid: self._alone(f.alone, changes, grid)
-        )
+        modes = self._modes(self._laws[z].grid)
+        change = np.ones(modes.own.pick.shape)
+        return self._changed(change, self._modes, lambda f, changes, grid: self._alone(f.alone, changes, grid))
+
+    def parallel_waves(self) -> Array:
+        """By how much small variations of the neurons' variance over positions grow, for all k; flat.
+
+        Raises:
+            UnsupportedLayer: positions are no torus, or an average over all responds.
+        """
+        modes = self._modes(self._laws[z].grid)
+        moved = {z: np.ones(modes.own.pick.shape)}
+
+        def response(formula: Compiled, grid: Grid) -> Array:
+            total = np.zeros(modes.own.pick.shape)
+            for symbol, slope in formula.slopes.items():
+                role = formula.roles[symbol]
+                if role.other is not None and MEAN in (role.one.position, role.other.position, role.one.input):
+                    grid.with_mean(total)  # refuses
+                total = total + self._at(slope, {}, grid, grid.own) * moved[role.name]
+            return total
+
+        for step in self._formulas.law.steps:
+            if isinstance(step, DrawStep):
+                draw, grid = step.draw, self._modes(self._grams[step.draw.name].grid)
+                grams = GridGrams(grid, self._grams[draw.name].grams, self._number)
+                changes = [response(gram.alone, grid) for gram in step.grams]
+                moved[draw.name] = self._number(draw.C_W) * draw.across.grid_tangent(grams, changes)
+                continue
+            name = step.mean.name
+            change = response(step.value, self._modes(self._statistics[name][0]))
+            moved[name] = np.where(np.arange(len(change)) == 0, change, 0) if step.mean.over == "position" else change
+        return response(self._formulas.next.alone, self._modes(self.next.grid))
+
+    def _modes(self, grid: Grid) -> Modes:
+        if isinstance(grid, Torus):
+            return Modes(*grid.shape)
+        raise UnsupportedLayer(f"waves on {grid}", "positions are not alike", "pass positions=Torus(8, 8)")
 
     def _changed(
         self,

@@ -97,6 +97,11 @@ class GridNetwork:
         return float(states[last].grid.alone(change).mean())
 
     @property
-    def waves(self) -> list[Array]:
+    def perpendicular_waves(self) -> list[Array]:
         """Of each layer the gains of variances of changes that vary over positions like waves, of the grid's shape."""
-        return [law.waves().reshape(self._grid.shape) for law in self._laws]
+        return [law.perpendicular_waves().reshape(self._grid.shape) for law in self._laws]
+
+    @property
+    def parallel_waves(self) -> list[Array]:
+        """Of each layer the gains of small variations of the kernel K(0) over positions, of the grid's shape."""
+        return [law.parallel_waves().reshape(self._grid.shape) for law in self._laws]

@@ -69,6 +69,11 @@ class Compiled:
         return {s: self._all_roles[s] for s in self.symbols if s in self._all_roles}
 
     @cached_property
+    def slopes(self) -> dict[sp.Symbol, Compiled]:
+        """The derivatives in all symbols that are no parameters."""
+        return {s: Compiled(self._closed.diff(s), self._all_roles) for s in self.roles}
+
+    @cached_property
     def _function(self) -> CompiledFormula:
         return CompiledFormula(self.symbols, self._closed)
 
