@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NoReturn, TypeAlias
 
 import sympy as sp
 
@@ -235,12 +235,19 @@ class Mixed(Across):
         layout, between = grams.layout, grams.between[0]
         is_many = layout.positions.size is sp.oo
         if not is_many or any(between[layout.at_two_positions(each)] != 0 for each in layout.pairs):
-            raise UnsupportedLayer(
-                "a layer that mixes tokens",
-                "mixing makes tokens unlike one another, unless they are many and uncorrelated",
-                "pass positions=Tokens(oo), centre the tokens and take an odd activation",
-            )
+            self._refuse()
         return grams.between[0][pair] if layout.is_one_position(pair) else sp.S.Zero
+
+    def averaged(self, of: GridGrams, gram: Array) -> Array:
+        """None: positions are few."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise UnsupportedLayer(
+            "a layer that mixes tokens",
+            "mixing makes tokens unlike one another, unless they are many and uncorrelated",
+            "pass positions=Tokens(oo), centre the tokens and take an odd activation",
+        )
 
 
 @dataclass(frozen=True)
@@ -322,7 +329,9 @@ class Attend(Across):
         alike = np.where(np.eye(count, dtype=bool), same, other)
         if np.abs(keys - alike).max() > _UNLIKE * same or self._listed(of).rope is not None:
             found = "positions are not alike: scores are then weak or sampled, which is not exact"
-            remedy = "pass C_Q=0, or a first layer on tokens of which any two are alike; Tokens(16) has them in any layer"
+            remedy = (
+                "pass C_Q=0, or a first layer on tokens of which any two are alike; Tokens(16) has them in any layer"
+            )
             raise UnsupportedLayer(f"attention on {of.grid}", found, remedy)
         C_Q, C_K, C_bQ = map(of.number, (self.C_Q, self.C_K, self.C_bQ))
         scores = C_K * (C_Q * of.grams[-1] + C_bQ) * (same - other)

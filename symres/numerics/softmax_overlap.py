@@ -7,9 +7,9 @@ Each denominator is an integral, ``1/Z = int exp(-u*Z) du`` with ``u = exp(x)``,
 
     B = T iint P_xy P**(T-1) dx dy,    P(x, y) = E exp(-exp(x + t) - exp(y + t'))
 
-with indices for derivatives. Where the second vector has further keys, whose scores the first knows nothing of, each of
-them is a factor ``P(-oo, y)``. P obeys heat equations, ``dP/dk = P_xy`` and ``dP/dS1 = P_xx/2``, so that every derivative
-of B is a sum of integrals ``T*(T-1)*...*(T-m+1) iint P**(T-m) P_a P_b ...`` with m derivatives of P.
+with indices for derivatives. P obeys heat equations, ``dP/dk = P_xy`` and ``dP/dS1 = P_xx/2``, so that every derivative
+of B is a sum of integrals ``T*(T-1)*...*(T-m+1) iint P**(T-m) P_a P_b ...`` with m derivatives of P. Further keys that
+the second vector alone has are factors ``P(-oo, y)``.
 
 All integrals are trapezoid sums, also those over scores ``t = a1*xi + b1*eta``, ``t' = a2*xi + b2*eta'`` with
 independent standard normal xi, eta, eta'. Their errors are proved. A sum with step h of a function that is analytic for

@@ -20,7 +20,8 @@ from .stretches import ONE, OTHER, Compiled, DrawStep, PairFormula, Role, Stretc
 Changes: TypeAlias = Mapping[sp.Symbol, Array]  # covariances of changes of each source
 
 _PARALLEL = 4e-16  # relative difference from the variances of covariances that are equal to them
-_SMALLEST = 1e-290  # in the place of variances that are 0
+_SMALLEST, _NOTHING = 1e-290, 1e-280  # in the place of variances that are 0, and what may come of it
+_TRACE = 1e-140  # covariances that such variances leave
 _BELOW = 1 - 4e-16  # the largest correlation of neurons that are not parallel
 
 
@@ -46,6 +47,10 @@ class GridLaw:
         formulas: of the layer.
         state: what enters.
         numbers: of the parameters.
+
+    Raises:
+        DeclarationError: a normaliser divides by 0 at a position.
+        UnsupportedLayer: terms with different strides are added, or a draw has no rule for this grid.
     """
 
     def __init__(self, formulas: Stretches, state: State, numbers: Mapping[sp.Symbol, float]) -> None:
@@ -61,6 +66,10 @@ class GridLaw:
             values = np.broadcast_to(self._alone(step.value, {}, grid), grid.alone(grid.identity).shape)
             is_shared = step.mean.over == "position"
             self._statistics[step.mean.name] = grid, grid.everywhere(values) if is_shared else values
+        for divisor in formulas.divisors:
+            if np.min(self._at(divisor, {}, state.grid, self._grid([divisor]).own)) < _NOTHING:
+                found = "neurons at a position are 0, and have no direction for a normaliser"
+                raise DeclarationError(f"a layer on {state.grid}", found, "pass a kernel above 0 at every position")
 
     def _draw(self, step: DrawStep) -> None:
         draw, grid = step.draw, self._grid([gram.pair for gram in step.grams])
@@ -77,7 +86,8 @@ class GridLaw:
         """The kernel of the next stream."""
         formula = self._formulas.next
         grid = self._grid([formula.pair])
-        return State(grid, self._array(formula, {}, grid), self._apart(formula))
+        kernel = self._array(formula, {}, grid)
+        return State(grid, np.where(np.abs(kernel) < _TRACE, 0.0, kernel), self._apart(formula))
 
     def tangent(self, change: Array) -> Array:
         """The covariances of changes of the next stream, which are independent of the neurons, from those before."""

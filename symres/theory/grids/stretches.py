@@ -232,11 +232,17 @@ class Stretches:
     Args:
         layer: the forward equation.
         is_homogeneous: whether all positions are alike.
+
+    Attributes:
+        law: of the neurons.
+        next: the covariance of the next stream.
+        divisors: what normalisers divide by, at a place.
     """
 
     def __init__(self, layer: Layer, is_homogeneous: bool) -> None:
         self.law = StretchWalk(layer.program, TWO_INPUTS, is_homogeneous=is_homogeneous)
         self.next = self.law.pair_formula(self.law.stream)
+        self.divisors = [Compiled(self.law.at(base, ONE), self.law.roles) for base in layer.program.divisors]
 
     @cached_property
     def _tangents(self) -> StretchTangents:
