@@ -336,8 +336,8 @@ class Attend(Across):
         C_Q, C_K, C_bQ = map(of.number, (self.C_Q, self.C_K, self.C_bQ))
         scores = C_K * (C_Q * of.grams[-1] + C_bQ) * (same - other)
         variances, counts = scores.diagonal(), self._listed(of).visible.sum(axis=1).astype(int)
-        of_pairs = [(part[table.first], part[table.second]) for part in (counts, variances)]
-        return MaskedOverlaps(*of_pairs, scores.ravel()[table.pick]), float(same - other)
+        of_counts, of_scores = ((part[table.first], part[table.second]) for part in (counts, variances))
+        return MaskedOverlaps(of_counts, of_scores, scores.ravel()[table.pick]), float(same - other)
 
     def _listed(self, of: GridGrams) -> Listed:
         if isinstance(of.grid, Listed):

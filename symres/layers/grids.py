@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -30,19 +30,20 @@ class Pairs:
     Args:
         first: number of the first place, for each.
         second: of the second.
-        pick: their entries in a flat array of covariances; None where they are of two inputs.
+        pick: their entries in a flat array of covariances.
         spread: for every entry of the array the number of its pair.
+        is_apart: whether the places are those of two inputs.
     """
 
     first: NDArray[np.intp]
     second: NDArray[np.intp]
-    pick: NDArray[np.intp] | None
+    pick: NDArray[np.intp]
     spread: NDArray[np.intp]
+    is_apart: bool = False
 
     def only(self, chosen: NDArray[np.bool_]) -> Pairs:
         """Some of them."""
-        pick = None if self.pick is None else self.pick[chosen]
-        return Pairs(self.first[chosen], self.second[chosen], pick, self.spread)
+        return replace(self, first=self.first[chosen], second=self.second[chosen], pick=self.pick[chosen])
 
 
 @dataclass(frozen=True, init=False)
@@ -202,8 +203,9 @@ class Torus(Grid):
     @cached_property
     def table(self) -> Pairs:
         """A displacement and its reverse have one covariance."""
-        numbers = np.arange(math.prod(self.shape)).reshape(self.shape)
-        pick, spread = np.unique(np.minimum(numbers, self._reversed(numbers)), return_inverse=True)
+        numbers = np.arange(float(math.prod(self.shape))).reshape(self.shape)
+        kept, spread = np.unique(np.minimum(numbers, self._reversed(numbers)), return_inverse=True)
+        pick = kept.astype(np.intp)
         places = np.zeros_like(pick)
         return Pairs(places, places, pick, spread.reshape(self.shape))
 
@@ -241,7 +243,7 @@ class Torus(Grid):
             )
             shares[tuple(offset)] += weights[place]
         gains = np.fft.fftn(shares).conj().ravel()
-        return gains.real if np.abs(gains.imag).max() < _UNEQUAL else gains
+        return np.asarray(gains.real if np.abs(gains.imag).max() < _UNEQUAL else gains)
 
     @property
     def identity(self) -> Array:
@@ -375,7 +377,7 @@ class Listed(Grid):
         return Listed(*(-(-count // stride) for count in self.shape), mask=self.mask, rope=self.rope)
 
     def _differences(self, covariances: Array) -> tuple[Array, Array]:
-        return covariances - covariances.T, np.linalg.eigvalsh(covariances)
+        return covariances - covariances.T, np.asarray(np.linalg.eigvalsh(covariances))
 
 
 class Modes(Torus):

@@ -32,7 +32,7 @@ class Normaliser(Node, abstract=True):
         DeclarationError: epsilon is negative.
     """
 
-    argument_names = ("u", "epsilon")
+    argument_names: ClassVar[tuple[str, ...]] = ("u", "epsilon")
 
     def __new__(cls, u: Number, epsilon: Number = 0) -> Normaliser:
         """A node; numbers may be int, float, str, Fraction or sympy."""

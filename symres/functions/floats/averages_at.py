@@ -10,6 +10,7 @@ roots of what the mean squares of f and g have beyond that degree (Parseval): an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from ...core.errors import NoClosedForm
@@ -86,6 +87,7 @@ def _table(function: FloatFunction, variances: Array, values: Values) -> tuple[A
     table = np.zeros((len(different), _DEGREE + 2))
     for row, variance in zip(table, different.tolist(), strict=True):
         coefficients, square = expansion(function, variance, _DEGREE, values)
-        row[:-1], row[-1] = coefficients, np.sqrt(max(square - coefficients @ coefficients, _NOISE * square))
+        row[:-1] = coefficients
+        row[-1] = math.sqrt(max(square - float(coefficients @ coefficients), _NOISE * square))
     roots = np.sqrt((table**2).sum(axis=1, keepdims=True))  # of the mean squares
     return np.divide(table, roots, out=np.zeros_like(table), where=roots > 0), place, roots[:, 0]

@@ -181,7 +181,7 @@ class GridLaw:
         if self._laws[z].apart is None:
             return None
         grid = self._laws[z].grid
-        return float(self._values(formula, {}, grid, replace(grid.own, pick=None))[0])
+        return float(self._values(formula, {}, grid, replace(grid.own, is_apart=True))[0])
 
     def _values(self, formula: PairFormula, changes: Changes, grid: Grid, pairs: Pairs) -> Array:
         """The values for some pairs; where both neurons are one, the formula of one."""
@@ -206,6 +206,7 @@ class GridLaw:
     def _are_one(self, formula: PairFormula, pairs: Pairs) -> NDArray[np.bool_]:
         """Whether the neurons of both places are one: all that stands in the formula has the same value there."""
         result = np.ones(len(pairs.first), dtype=bool)
+        both: Array | float
         for name in {role.name for role in formula.pair.roles.values()}:
             if name in self._statistics:
                 values = self._statistics[name][1]
@@ -224,7 +225,7 @@ class GridLaw:
             return self._statistics[role.name][1][places[role.one.input]]
         labels, is_change = (role.one, role.other), role.one.is_tangent
         is_one_input = role.one.input == role.other.input
-        if MEAN in (role.one.input, role.other.input) or (pairs.pick is None and not is_one_input):
+        if MEAN in (role.one.input, role.other.input) or (pairs.is_apart and not is_one_input):
             return self._between(role.name)
         of = grid if is_change else self._laws[role.name].grid
         covariances = changes[role.name] if is_change else self._laws[role.name].kernel
@@ -250,7 +251,7 @@ class GridLaw:
 
     def _both(self, name: sp.Symbol, pairs: Pairs) -> Array | float:
         """The covariances of a source at both places."""
-        return self._between(name) if pairs.pick is None else self._laws[name].kernel.ravel()[pairs.pick]
+        return self._between(name) if pairs.is_apart else self._laws[name].kernel.ravel()[pairs.pick]
 
     def _between(self, name: sp.Symbol) -> float:
         """The covariance of a source between two inputs of a batch.
