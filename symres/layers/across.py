@@ -22,7 +22,7 @@ from ..core.errors import DeclarationError, UnsupportedLayer
 from ..functions.records.softmax_family import SoftmaxOverlap
 from ..numerics.deferred_numpy import Array, np
 from ..numerics.masked_overlaps import MaskedOverlaps
-from .grids import Grid, Listed
+from .grids import Lattice, Listed
 from .layouts import MEAN, Layout, Pair
 
 Gram: TypeAlias = Mapping[Pair, sp.Expr]
@@ -59,7 +59,7 @@ class GridGrams:
         number: the value of an expression in parameters.
     """
 
-    grid: Grid
+    grid: Lattice
     grams: Sequence[Array]
     number: Callable[[sp.Expr], float]
 
@@ -106,7 +106,7 @@ class Across(ABC):
 
     # ---- on a grid ---------------------------------------------------------------------------------------------
 
-    def grid_behind(self, grid: Grid) -> Grid:
+    def grid_behind(self, grid: Lattice) -> Lattice:
         """The positions that are left."""
         return grid
 
@@ -166,7 +166,7 @@ class Window(Across):
         shares = f", shares={self.shares}" if self.shares else ""
         return f"Window(size={self.size}, stride={self.stride}{shares})"
 
-    def weights(self, grid: Grid) -> Array:
+    def weights(self, grid: Lattice) -> Array:
         """The shares, one for each position of the window; their sum is 1.
 
         Raises:
@@ -182,7 +182,7 @@ class Window(Across):
             raise DeclarationError(f"a convolution on {grid}", found, "pass shares of each axis, or of all")
         return np.asarray(weights / weights.sum())
 
-    def grid_behind(self, grid: Grid) -> Grid:
+    def grid_behind(self, grid: Lattice) -> Lattice:
         """Each of a stride."""
         return grid if self.stride == 1 else grid.strided(self.stride)
 
@@ -365,7 +365,7 @@ class Attend(Across):
     def _keys(self, pair: Pair, grams: Grams) -> tuple[sp.Expr, sp.Expr]:
         """The Gram numbers of two keys of some inputs at one position, and at two."""
         layout, between = grams.layout, grams.between[0]
-        if isinstance(layout.positions, Grid):
+        if isinstance(layout.positions, Lattice):
             found = "keys at positions with neighbours are not exchangeable"
             raise UnsupportedLayer(f"attention on {layout.positions}", found, f"{_AS_TOKENS} or Listed(16) for arrays")
         return between[layout.at_one_position(pair)], between[layout.at_two_positions(pair)]

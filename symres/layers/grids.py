@@ -47,7 +47,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, init=False)
-class Grid(Axis):
+class Lattice(Axis):
     """Positions with neighbours, so many along each axis.
 
     Args:
@@ -64,7 +64,7 @@ class Grid(Axis):
     def __init__(self, *shape: Number) -> None:
         if not shape:
             asked = f"positions {type(self).__name__}()"
-            raise DeclarationError(asked, "there are none", "pass their number along each axis: Torus(8, 8)")
+            raise DeclarationError(asked, "it has no axis", "pass their number along each axis: Torus(8, 8)")
         object.__setattr__(self, "shape", tuple(whole(count, "a number of positions", 1) for count in shape))
 
     @property
@@ -173,7 +173,7 @@ class Grid(Axis):
         return covariances - asymmetry / 2
 
 
-class Torus(Grid):
+class Torus(Lattice):
     """Positions on a circle, or on a torus of several axes: what circular convolutions see of an image.
 
     All positions are alike; the kernel is an array over displacements, of the shape of the torus.
@@ -272,7 +272,7 @@ class Torus(Grid):
 
 
 @dataclass(frozen=True, init=False)
-class Listed(Grid):
+class Listed(Lattice):
     """Positions none of which are alike, in rows with edges: zero padding, masks.
 
     The kernel is a matrix over all positions; those of several axes are counted row by row, the last axis first.

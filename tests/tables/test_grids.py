@@ -32,10 +32,10 @@ def covariances(positions, start, name):
             full[2:-1] *= beside > 0  # not all can be negative
             return full + positions.identity * (start.get(f"{name}(0)", 1) - beside)
         places = np.ndindex(shape)
-        return np.diag([value(diagonal, **dict(zip("xy", (at + 1 for at in place)))) for place in places])
+        return np.diag([value(diagonal, **dict(zip("xy", (at + 1 for at in place), strict=False))) for place in places])
     if is_torus:
         names = ["d"] if len(shape) == 1 else ["d1", "d2"]
-        return np.array([value(text, **dict(zip(names, at))) for at in np.ndindex(shape)]).reshape(shape)
+        return np.array([value(text, **dict(zip(names, at, strict=True))) for at in np.ndindex(shape)]).reshape(shape)
     count = positions.array_shape[0]
     return np.array([[value(text, i=i, j=j) for j in range(count)] for i in range(count)])
 

@@ -9,7 +9,7 @@ import mpmath as mp
 
 from ...core.errors import DeclarationError
 from ...core.scalars import Number, whole
-from ...layers.grids import Grid
+from ...layers.grids import Lattice
 from ...numerics.deferred_numpy import Array, ArrayLike
 from ..grids.grid_network import GridNetwork
 from ..observables.layer_theory import LayerTheory
@@ -35,12 +35,12 @@ class PositionNetwork:
         raise NotImplementedError
 
     @property
-    def _grid(self) -> Grid | None:
+    def _grid(self) -> Lattice | None:
         """The positions that enter, if they have neighbours."""
         entering = next((layer.positions for layer in self._kinds), None)
-        return entering if isinstance(entering, Grid) else None
+        return entering if isinstance(entering, Lattice) else None
 
-    def _on_grid(self, grid: Grid, K: ArrayLike, params: Mapping[str, Parameter]) -> GridNetwork:
+    def _on_grid(self, grid: Lattice, K: ArrayLike, params: Mapping[str, Parameter]) -> GridNetwork:
         """The network in arrays."""
         named = dict(params)
         apart = named.pop("M", None)

@@ -12,7 +12,7 @@ import sympy as sp
 from ...core.errors import DeclarationError, UnsupportedLayer
 from ...core.symbols import z
 from ...layers.across import GridGrams
-from ...layers.grids import Grid, Modes, Pairs, Torus
+from ...layers.grids import Lattice, Modes, Pairs, Torus
 from ...layers.layouts import MEAN
 from ...numerics.deferred_numpy import Array, NDArray, np
 from .stretches import ONE, OTHER, Compiled, DrawStep, PairFormula, Role, Stretches
@@ -35,7 +35,7 @@ class State:
         apart: covariance of two inputs of a batch, at any positions; None where there is no batch.
     """
 
-    grid: Grid
+    grid: Lattice
     kernel: Array
     apart: float | None = None
 
@@ -56,7 +56,7 @@ class GridLaw:
     def __init__(self, formulas: Stretches, state: State, numbers: Mapping[sp.Symbol, float]) -> None:
         self._formulas, self._numbers = formulas, numbers
         self._laws: dict[sp.Symbol, State] = {z: state}  # of each source
-        self._statistics: dict[sp.Symbol, tuple[Grid, Array]] = {}
+        self._statistics: dict[sp.Symbol, tuple[Lattice, Array]] = {}
         self._grams: dict[sp.Symbol, GridGrams] = {}
         for step in formulas.law.steps:
             if isinstance(step, DrawStep):
@@ -112,7 +112,7 @@ class GridLaw:
         modes = self._modes(self._laws[z].grid)
         moved = {z: np.ones(modes.own.pick.shape)}
 
-        def response(formula: Compiled, grid: Grid) -> Array:
+        def response(formula: Compiled, grid: Lattice) -> Array:
             total = np.zeros(modes.own.pick.shape)
             for symbol, slope in formula.slopes.items():
                 role = formula.roles[symbol]
@@ -133,7 +133,7 @@ class GridLaw:
             moved[name] = np.where(np.arange(len(change)) == 0, change, 0) if step.mean.over == "position" else change
         return response(self._formulas.next.alone, self._modes(self.next.grid))
 
-    def _modes(self, grid: Grid) -> Modes:
+    def _modes(self, grid: Lattice) -> Modes:
         if isinstance(grid, Torus):
             return Modes(*grid.shape)
         raise UnsupportedLayer(f"waves on {grid}", "positions are not alike", "pass positions=Torus(8, 8)")
@@ -141,8 +141,8 @@ class GridLaw:
     def _changed(
         self,
         change: Array,
-        seen: Callable[[Grid], Grid],
-        values: Callable[[PairFormula, Changes, Grid], Array],
+        seen: Callable[[Lattice], Lattice],
+        values: Callable[[PairFormula, Changes, Lattice], Array],
     ) -> Array:
         changes = {z: change}
         for name, formulas in self._formulas.changes.items():
@@ -159,7 +159,7 @@ class GridLaw:
     def _number(self, expression: sp.Expr) -> float:
         return float(expression.xreplace(dict(self._numbers)))
 
-    def _grid(self, formulas: Sequence[Compiled]) -> Grid:
+    def _grid(self, formulas: Sequence[Compiled]) -> Lattice:
         """The positions of what stands in some formulas.
 
         Raises:
@@ -172,7 +172,7 @@ class GridLaw:
             raise UnsupportedLayer("a layer with a stride", f"it adds neurons on {shown}", "take equal strides")
         return next(iter(grids), self._laws[z].grid)
 
-    def _array(self, formula: PairFormula, changes: Changes, grid: Grid) -> Array:
+    def _array(self, formula: PairFormula, changes: Changes, grid: Lattice) -> Array:
         """The values for all pairs of positions."""
         return self._values(formula, changes, grid, grid.table)[grid.table.spread]
 
@@ -183,7 +183,7 @@ class GridLaw:
         grid = self._laws[z].grid
         return float(self._values(formula, {}, grid, replace(grid.own, is_apart=True))[0])
 
-    def _values(self, formula: PairFormula, changes: Changes, grid: Grid, pairs: Pairs) -> Array:
+    def _values(self, formula: PairFormula, changes: Changes, grid: Lattice, pairs: Pairs) -> Array:
         """The values for some pairs; where both neurons are one, the formula of one."""
         is_one = self._are_one(formula, pairs)
         values = np.empty(len(pairs.first))
@@ -192,11 +192,11 @@ class GridLaw:
                 values[chosen] = self._at(compiled, changes, grid, pairs.only(chosen))
         return values
 
-    def _alone(self, compiled: Compiled, changes: Changes, grid: Grid) -> Array:
+    def _alone(self, compiled: Compiled, changes: Changes, grid: Lattice) -> Array:
         """The values at every place."""
         return np.broadcast_to(self._at(compiled, changes, grid, grid.own), grid.own.pick.shape)
 
-    def _at(self, compiled: Compiled, changes: Changes, grid: Grid, pairs: Pairs) -> Array | float:
+    def _at(self, compiled: Compiled, changes: Changes, grid: Lattice, pairs: Pairs) -> Array | float:
         def number(symbol: sp.Symbol) -> Array | float:
             role = compiled.roles.get(symbol)
             return self._numbers[symbol] if role is None else self._of_role(role, changes, grid, pairs)
@@ -218,7 +218,7 @@ class GridLaw:
                 result &= np.abs(both - variance) <= _PARALLEL * np.abs(variance)
         return result if formula.pair.roles else pairs.first == pairs.second
 
-    def _of_role(self, role: Role, changes: Changes, grid: Grid, pairs: Pairs) -> Array | float:
+    def _of_role(self, role: Role, changes: Changes, grid: Lattice, pairs: Pairs) -> Array | float:
         """The values of a symbol for some pairs."""
         places = {ONE.input: pairs.first, OTHER.input: pairs.second}
         if role.other is None:

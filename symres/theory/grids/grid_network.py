@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ...core.errors import DeclarationError, UnsupportedLayer
 from ...core.scalars import Number, number
-from ...layers.grids import Grid
+from ...layers.grids import Lattice
 from ...layers.layer import Layer
 from ...numerics.deferred_numpy import Array, ArrayLike
 from ...results.arguments_of_quantities import Arguments
@@ -38,7 +38,7 @@ class GridNetwork:
     def __init__(
         self,
         layers: Sequence[Layer],
-        grid: Grid,
+        grid: Lattice,
         kernel: ArrayLike,
         apart: Number | None,
         values: Sequence[Mapping[str, Number]],

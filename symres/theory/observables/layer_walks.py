@@ -13,7 +13,7 @@ from ...core.errors import NoClosedForm, SymresError, UnsupportedLayer
 from ...functions.balls import enclose
 from ...gaussian.calculus.distributions import averaged
 from ...gaussian.calculus.expectation import Gaussian
-from ...layers.grids import Grid
+from ...layers.grids import Lattice
 from ...layers.layer import Layer
 from ...layers.layouts import BATCH, ONE, TWO, TWO_INPUTS, Axis, Label, Layout, Pair
 from ..walk.assignments import total_derivative
@@ -74,7 +74,7 @@ class LayerWalks:
         Raises:
             UnsupportedLayer: it averages over a batch of inputs with positions, or positions are unlike one another.
         """
-        if isinstance(layout.positions, Grid) and not layout.positions.is_homogeneous:
+        if isinstance(layout.positions, Lattice) and not layout.positions.is_homogeneous:
             found = "no two are alike, so that kernels are matrices"
             raise UnsupportedLayer(f"a formula for {layout.positions}", found, "ask for kernels(depth, K) or apjn")
         if self.layer.program.has_batch and layout.positions != ONE:

@@ -66,7 +66,7 @@ def test_gains_of_waves(window):
     grid, weights = sr.Torus(*shape), np.array(window) / np.sum(window)
     gains = grid.gains(weights).reshape(shape)
     for wave in np.ndindex(shape):
-        phases = [2 * np.pi * k * x / count for k, x, count in zip(wave, np.indices(shape), shape)]
+        phases = [2 * np.pi * k * x / count for k, x, count in zip(wave, np.indices(shape), shape, strict=True)]
         values = np.exp(1j * sum(phases))
         moved = sum(
             weights[at] * np.roll(values, (np.array(weights.shape) - 1) // 2 - at, axis=tuple(range(len(shape))))
@@ -103,7 +103,7 @@ def test_formulas_of_a_torus_are_those_of_a_dense_layer():
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
-        (lambda: sr.Torus(), "there are none"),
+        (lambda: sr.Torus(), "it has no axis"),
         (lambda: sr.Torus(0), "whole number"),
         (lambda: sr.Listed(4, mask="window"), "mask window"),
         (lambda: sr.Listed(4, 4, mask="causal"), "no order"),

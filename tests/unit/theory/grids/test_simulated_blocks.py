@@ -33,7 +33,7 @@ def convolved(weights, bias, u, shape, mode):
     padded = np.pad(u.reshape(-1, *shape), [(0, 0), *[(1, 1)] * len(shape)], mode=mode)
     total = np.zeros((len(u), *shape))
     for offset in np.ndindex((3,) * len(shape)):
-        cut = (slice(start, start + count) for start, count in zip(offset, shape))
+        cut = (slice(start, start + count) for start, count in zip(offset, shape, strict=True))
         total += np.tensordot(weights[offset], padded[(slice(None), *cut)], axes=1)
     return total.reshape(u.shape) + bias[:, None]
 
