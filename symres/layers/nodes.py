@@ -206,7 +206,7 @@ class Drawn(Node, abstract=True):
     def _marks(self, printer: Printer) -> list[str]:
         """The settings that are not those of the shortest text."""
         pairs = zip(self.settings.items(), self.args[1:-1], strict=True)
-        return [f"{name}={printer._print(value)}" for (name, usual), value in pairs if value != usual]
+        return [f"{name}={_shown(printer, value)}" for (name, usual), value in pairs if value != usual]
 
     def _sympystr(self, printer: Printer) -> str:
         return f"{type(self).__name__}({', '.join([printer._print(self.args[0]), *self._marks(printer)])})"
@@ -215,6 +215,12 @@ class Drawn(Node, abstract=True):
         marks = ",".join(self._marks(printer))
         below = f"_{{{marks}}}" if marks else ""
         return rf"\operatorname{{{type(self).__name__}}}{below}\left({printer._print(self.args[0])}\right)"
+
+
+def _shown(printer: Printer, value: sp.Basic) -> str:
+    """A setting in print; lists as lists."""
+    is_list = isinstance(value, sp.Tuple)
+    return f"[{', '.join(_shown(printer, part) for part in value)}]" if is_list else printer._print(value)
 
 
 class Dense(Drawn):

@@ -45,7 +45,7 @@ class PositionNetwork:
         named = dict(params)
         apart = named.pop("M", None)
         layers = [layer.layer for layer in self.layers]
-        return GridNetwork(layers, grid, K, cast(Number | None, apart), by_layer(self.layers, named, self._kinds))
+        return GridNetwork(layers, grid, K, cast(ArrayLike | None, apart), by_layer(self.layers, named, self._kinds))
 
     def perpendicular_modes(self, /, K: ArrayLike, **params: Parameter) -> list[Array]:
         """The perpendicular susceptibility of waves over a torus, at the kernels that enter the layers.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from ...core.errors import DeclarationError, UnsupportedLayer
 from ...core.scalars import Number, number
 from ...layers.grids import Lattice
 from ...layers.layer import Layer
-from ...numerics.deferred_numpy import Array, ArrayLike
+from ...numerics.deferred_numpy import Array, ArrayLike, np
 from ...results.arguments_of_quantities import Arguments
 from .grid_law import GridLaw, State
 from .stretches import stretches
@@ -27,12 +27,13 @@ class GridNetwork:
         layers: the forward equations.
         grid: of the positions that enter.
         kernel: an array of covariances, as the grid has them.
-        apart: covariance of two inputs of a batch, at any positions; None where there is no batch.
+        apart: covariance of two inputs of a batch, at any positions, or an array of equal ones; None where there is no
+            batch.
         values: of the parameters of each layer, by name.
 
     Raises:
         DeclarationError: what is no kernel of this grid; parameters without a value, or out of range.
-        UnsupportedLayer: an average over a batch where positions are not alike.
+        UnsupportedLayer: an average over a batch where positions are not alike, or whose mean image varies.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class GridNetwork:
         layers: Sequence[Layer],
         grid: Lattice,
         kernel: ArrayLike,
-        apart: Number | None,
+        apart: ArrayLike | None,
         values: Sequence[Mapping[str, Number]],
     ) -> None:
         self._layers, self._grid = layers, grid
@@ -58,9 +59,16 @@ class GridNetwork:
             for layer, named in zip(layers, values, strict=True)
         ]
 
-    def _checked(self, apart: Number, covariances: Array) -> float:
-        value = float(number(apart, "M"))
-        largest = float(covariances.mean())
+    def _checked(self, apart: ArrayLike, covariances: Array) -> float:
+        if np.ndim(apart):
+            between = self._grid.checked(apart, "M")
+            squares, scale = ((between - between.mean()) ** 2).mean(), covariances.flat[0] - between.mean()
+            if squares > _ROUNDED**2 * scale**2:
+                spread = f"relative variance {2 * squares / scale**2:.2g}"
+                found = f"the variance over batch and pixels differs from channel to channel ({spread})"
+                raise UnsupportedLayer(f"a batch with a mean image on {self._grid}", found, "pass one number M")
+            apart = float(between.flat[0])
+        value, largest = float(number(cast(Number, apart), "M")), float(covariances.mean())
         if not 0 <= value <= largest * (1 + _ROUNDED):
             found = f"inputs of a large batch have a covariance from 0 to the mean of K, {largest:.6g}"
             raise DeclarationError(f"kernels at M = {value:.6g}", found, "pass M in this range")

@@ -100,6 +100,13 @@ def test_formulas_of_a_torus_are_those_of_a_dense_layer():
     assert of_torus.covariance_map(2, 0.7, **numbers) == pytest.approx(dense.covariance_map(2, 2, 0.7, **numbers))
 
 
+def test_windows_are_written_as_they_are_read():
+    for window in ([1, 2, 1], [[1, 2], [0, sr.core.scalars.number("1/3", "share")]]):
+        layer = sr.Layer(sr.Conv(sr.z, 1, 0, window=window))
+        assert sr.layer(layer.text) == layer != sr.Layer(sr.Conv(sr.z, 1, 0, len(window)))
+    assert sr.layer("Conv(z, window=[1, 1/2, 0.25])").text == "Conv(z, window=[1, 1/2, 1/4])"
+
+
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
@@ -109,6 +116,8 @@ def test_formulas_of_a_torus_are_those_of_a_dense_layer():
         (lambda: sr.Listed(4, 4, mask="causal"), "no order"),
         (lambda: positions_of("Torus(8"), "cannot be read"),
         (lambda: positions_of("Listed(8, roof=1)"), "cannot be read"),
+        (lambda: sr.layer("Conv(z, window=[1, 2)"), "at column"),
+        (lambda: sr.layer("Conv(z, window=[1,, 2])"), "no list of numbers"),
         (lambda: sr.LayerNorm(sr.z, over="heads"), "LayerNorm over heads"),
         (lambda: sr.Conv(sr.z, window=[1, -1, 1]), "not negative"),
         (lambda: sr.Conv(sr.z, window=[[1, 2], [1]]), "its size is 2"),
