@@ -21,7 +21,7 @@ _DEGREE = 256  # of the series
 _REST = 1e-15  # of what lies beyond, in units of the roots of mean squares
 _NOISE = 1e-16  # of a mean square
 _SAME = 1e-14  # of a variance, that is left if the other variable is known
-_SEVERAL = 8  # entries for which a series is made
+_ENTRIES = 2  # for each different variance, from which on a series is made
 _ROWS = 4096  # at once
 
 
@@ -40,7 +40,7 @@ def average_at(functions: tuple[FloatFunction, ...], covariance: Sequence[Array]
     constant = {s: float(rows[0, size + k]) for k, s in enumerate(names)} if len(rows) else {}
     if len(functions) == 1 and is_constant and (rows[:, 0] > 0).all():
         return means(functions[0], rows[:, 0], constant).reshape(shape)
-    if len(functions) == 2 and is_constant and len(rows) >= _SEVERAL and (rows[:, :size:2] > 0).all():
+    if len(functions) == 2 and is_constant and _have_series(rows[:, :size:2]):
         results = _series(functions, rows[:, :size], constant)
     for number in np.flatnonzero(np.isnan(results)).tolist():
         row = rows[number].tolist()
@@ -49,6 +49,11 @@ def average_at(functions: tuple[FloatFunction, ...], covariance: Sequence[Array]
         except NoClosedForm:
             continue
     return results.reshape(shape)
+
+
+def _have_series(variances: Array) -> bool:
+    """Whether enough entries share a variance."""
+    return bool((variances > 0).all()) and len(variances) >= _ENTRIES * len(np.unique(variances))
 
 
 def _at(functions: tuple[FloatFunction, ...], covariance: list[float], values: Values) -> float:

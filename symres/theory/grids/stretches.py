@@ -7,7 +7,7 @@ that the stretch before has given.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -15,8 +15,8 @@ from typing import NamedTuple
 import sympy as sp
 
 from ...core import symbols
-from ...core.errors import UnsupportedLayer
-from ...functions.floats.float_compiler import CompiledFormula
+from ...core.errors import NoClosedForm, UnsupportedLayer
+from ...functions.floats.float_compiler import CompiledFormula, by_balls
 from ...gaussian.calculus.expectation import Expectation
 from ...layers.layer import Layer
 from ...layers.layouts import MEAN, TWO_INPUTS, Label
@@ -78,10 +78,31 @@ class Compiled:
         return CompiledFormula(self.symbols, self._closed)
 
     def __call__(self, numbers: Callable[[sp.Symbol], Array | float]) -> Array | float:
-        """The values where numbers stand for the symbols; infinite where the expression is."""
+        """The values where numbers stand for the symbols; infinite where the expression is.
+
+        Raises:
+            NoClosedForm: there is no number, not even by balls.
+        """
         if self._expression.has(sp.oo):
             return float(np.inf)
-        return self._function(*map(numbers, self.symbols))
+        arguments = list(map(numbers, self.symbols))
+        values = self._function(*arguments)
+        return values if np.isfinite(values).all() else self._completed(np.asarray(values), arguments)
+
+    def _completed(self, values: Array, arguments: Sequence[Array | float]) -> Array:
+        """Values with balls where numbers in double precision are not finite."""
+        shape = np.broadcast_shapes(values.shape, *map(np.shape, arguments))
+        flat = np.array(np.broadcast_to(values, shape), dtype=float).ravel()
+        rows = np.stack([np.broadcast_to(argument, shape).ravel() for argument in arguments], axis=1)
+        lost = ~np.isfinite(flat) & np.isfinite(rows).all(axis=1)  # gradients of jumps are infinite
+        different, place = np.unique(rows[lost], axis=0, return_inverse=True)
+        number = by_balls(self._closed, tuple(self.symbols))
+        flat[lost] = np.array([number(*row) for row in different.tolist()], dtype=float)[place.ravel()]
+        if np.isnan(flat[lost]).any():
+            row = rows[lost & np.isnan(flat)][0]
+            shown = ", ".join(f"{s} = {x:.3g}" for s, x in zip(self.symbols, row, strict=True))
+            raise NoClosedForm(f"the numbers of a layer at {shown}", "they overflow", "take smaller kernels")
+        return flat.reshape(shape)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ LAYERS = (
     "Pool(z)/2 + Dense(relu(z - Pool(z)), 1, 0)",
     "Dense(Pool(relu(z)*z), 1, 0.2)",
     "h = Dense(z, 1, 0); z + Conv(tanh(h)*h, 1, 0)",
+    "z + Pool(LayerNorm(z, positions))",
     "LayerNorm(z + Conv(erf(RMSNorm(relu(z))), 2, 0), positions)",
 )
 ATTENTIONS = (
@@ -77,6 +78,64 @@ def test_places_without_signal():
     alone = sr.layer("Conv(relu(LayerNorm(z)), 2, 0)").derive(positions=sr.Listed(4))
     with pytest.raises(sr.DeclarationError, match="no direction"):
         alone.kernels(1, dark)
+
+
+def test_numbers_that_overflow_come_from_balls():
+    """Of exp(K/2) and its like, at kernels where neither has a number."""
+    K = np.array([[1000, 600.0], [600, 1500]])
+    kernel = sr.layer("Dense(selu(z), 1, 0)").derive(positions=sr.Listed(2)).kernels(1, K)[-1]
+    dense = sr.layer("Dense(selu(z), 1, 0)").derive()
+    assert kernel[0, 1] == pytest.approx(dense.covariance_map(1000, 1500, 600), rel=1e-12)
+
+
+def test_averages_over_positions_of_what_differs_are_refused():
+    theory = sr.layer("z + Pool(LayerNorm(z))").derive(positions=sr.Listed(3))
+    with pytest.raises(sr.UnsupportedLayer, match="numbers of their positions"):
+        theory.kernels(1, np.eye(3))
+    alike = sr.layer("z + Pool(LayerNorm(z))").derive(positions=sr.Torus(3))
+    assert alike.kernels(1, [2, 0.5, 0.5])[-1][0] == pytest.approx(2 + 2 * np.sqrt(0.5) + 0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "positions", "K", "numbers", "said"),
+    [
+        ("Conv(z)", sr.Torus(3), [1, 0, 0], {}, "no value was passed for C_W, C_b"),
+        ("Conv(z)", sr.Torus(3), [1, 0, 0], {"C_W": -1, "C_b": 0}, "C_W"),
+        ("Conv(z, 1, 0)", sr.Torus(3), 1, {}, "no array of shape 3"),
+        ("Conv(z, 1, 0)", sr.Torus(3), [1, 0.3, 0.2], {}, "not symmetric"),
+        ("Conv(z, 1, 0)", sr.Torus(3), [1, -0.6, -0.6], {}, "eigenvalue is negative"),
+        ("Conv(z, 1, 0)", sr.Listed(2), [[1, 2], [2, 1]], {}, "eigenvalue is negative"),
+        ("Conv(z, 1, 0)", sr.Listed(2), [[1, np.nan], [2, 1]], {}, "not finite"),
+        ("Conv(z, 1, 0, window=[[1, 2], [3, 4]])", sr.Torus(3), [1, 0, 0], {}, "has 2 axes"),
+        ("z + Conv(z, 1, 0, stride=2)", sr.Torus(4), [1, 0, 0, 0], {}, "take equal strides"),
+        ("Conv(z, 1, 0, stride=2)", sr.Torus(3), [1, 0, 0], {}, "do not close"),
+        ("Conv(BatchNorm(z), 1, 0)", sr.Torus(3), [1, 0, 0], {}, "M, the covariance of two inputs"),
+        ("Conv(BatchNorm(z), 1, 0)", sr.Torus(3), [1, 0, 0], {"M": 0.5}, "from 0 to the mean of K"),
+        ("Conv(BatchNorm(z), 1, 0)", sr.Torus(3), [1, 0, 0], {"M": [0.2, 0.1, 0.1]}, "relative variance 0.0059"),
+        ("Conv(BatchNorm(z), 1, 0)", sr.Listed(2), np.eye(2), {"M": 0.1}, "differs from channel to channel"),
+        ("TokenMix(z, 1, 0)", sr.Torus(3), [1, 0, 0], {}, "unlike one another"),
+        ("Attention(z, 1, 0)", sr.Torus(3), [1, 0, 0], {}, "not exchangeable"),
+        ("Attention(z, 1, 0)", sr.Listed(3), np.diag([1, 2, 3]), {}, "weak or sampled"),
+        ("Attention(z, 1, 0)", sr.Listed(3, rope=10000), np.eye(3), {}, "weak or sampled"),
+    ],
+)
+def test_refusals_on_grids(text, positions, K, numbers, said):
+    with pytest.raises(sr.SymresError, match=said):
+        sr.layer(text).derive(positions=positions).kernels(1, K, **numbers)
+
+
+def test_waves_need_a_torus_without_pools():
+    for text, positions, K in (
+        ("Conv(z, 1, 0)", sr.Listed(2), np.eye(2)),
+        ("Conv(z, 1, 0, stride=2)", sr.Torus(2), [1, 0]),
+        ("z + Pool(z)", sr.Torus(2), [1, 0]),
+    ):
+        theory = sr.layer(text).derive(positions=positions)
+        for modes in (theory.perpendicular_modes, theory.parallel_modes):
+            with pytest.raises(sr.UnsupportedLayer, match="waves"):
+                modes(1, K)
+    with pytest.raises(sr.DeclarationError, match="no neighbours"):
+        sr.derive("relu").perpendicular_modes(1, [1], C_W=1, C_b=0)
 
 
 def test_jumps_have_gradients_without_a_mean_square():
