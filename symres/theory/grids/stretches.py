@@ -98,9 +98,8 @@ class Compiled:
         different, place = np.unique(rows[lost], axis=0, return_inverse=True)
         number = by_balls(self._closed, tuple(self.symbols))
         flat[lost] = np.array([number(*row) for row in different.tolist()], dtype=float)[place.ravel()]
-        if np.isnan(flat[lost]).any():
-            row = rows[lost & np.isnan(flat)][0]
-            shown = ", ".join(f"{s} = {x:.3g}" for s, x in zip(self.symbols, row, strict=True))
+        if (lost := lost & np.isnan(flat)).any():
+            shown = ", ".join(f"{s} = {x:.3g}" for s, x in zip(self.symbols, rows[lost][0], strict=True))
             raise NoClosedForm(f"the numbers of a layer at {shown}", "they overflow", "take smaller kernels")
         return flat.reshape(shape)
 

@@ -88,6 +88,16 @@ def test_numbers_that_overflow_come_from_balls():
     assert kernel[0, 1] == pytest.approx(dense.covariance_map(1000, 1500, 600), rel=1e-12)
 
 
+def test_norms_over_positions_take_a_mean_of_all():
+    """ReLU at two places of kernels 1 and 4: averages over both by hand."""
+    theory = sr.layer("Dense(LayerNorm(relu(z), positions), 1, 0)").derive(positions=sr.Listed(2))
+    kernel = theory.kernels(1, np.diag([1, 4.0]))[-1]
+    means, squares = np.array([1, 2]) / np.sqrt(2 * np.pi), np.array([1, 4]) / 2
+    variance = squares.mean() - means.mean() ** 2
+    expected = (np.diag(squares - means**2) + np.outer(means - means.mean(), means - means.mean())) / variance
+    assert np.allclose(kernel, expected, rtol=1e-13)
+
+
 def test_averages_over_positions_of_what_differs_are_refused():
     theory = sr.layer("z + Pool(LayerNorm(z))").derive(positions=sr.Listed(3))
     with pytest.raises(sr.UnsupportedLayer, match="numbers of their positions"):
