@@ -46,7 +46,7 @@ class Pairs:
         return replace(self, first=self.first[chosen], second=self.second[chosen], pick=self.pick[chosen])
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Lattice(Axis):
     """Positions with neighbours, so many along each axis.
 
@@ -87,7 +87,7 @@ class Lattice(Axis):
         """Any."""
         return 1
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(str, self.shape))})"
 
     # ---- arrays ------------------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ class Torus(Lattice):
         return np.roll(np.flip(values), 1, axis=tuple(range(values.ndim)))
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Listed(Lattice):
     """Positions none of which are alike, in rows with edges: zero padding, masks.
 
@@ -306,9 +306,9 @@ class Listed(Lattice):
         object.__setattr__(self, "mask", mask)
         object.__setattr__(self, "rope", rope)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         options = "".join(f', {name}="{value}"' for name, value in (("mask", self.mask), ("rope", self.rope)) if value)
-        return f"{super().__str__()[:-1]}{options})"
+        return f"{super().__repr__()[:-1]}{options})"
 
     @property
     def is_homogeneous(self) -> bool:

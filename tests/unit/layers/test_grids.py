@@ -1,5 +1,7 @@
 """Grids of positions: windows, pairs, waves, texts, and what is refused."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -78,6 +80,7 @@ def test_gains_of_waves(window):
 def test_texts_of_positions_are_read():
     for text in ("Tokens(16)", "Tokens(oo)", "Torus(8)", "Torus(8, 8)", "Listed(4)", 'Listed(8, mask="causal")'):
         assert str(positions_of(text)) == text
+        assert pickle.loads(pickle.dumps(positions_of(text))) == positions_of(text)
     assert positions_of("Listed(2, 3)") == sr.Listed(2, 3) != sr.Torus(2, 3)
     assert positions_of("Listed(8, mask=None)") == sr.Listed(8)
 
