@@ -4,9 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
+import sympy as sp
 
 import symres as sr
-from symres.layers.across import GridGrams, Window
+from symres.layers.across import Across, GridGrams, Window
 from symres.layers.positions import positions_of
 
 RNG = np.random.default_rng(3)
@@ -108,6 +109,37 @@ def test_windows_are_written_as_they_are_read():
         layer = sr.Layer(sr.Conv(sr.z, 1, 0, window=window))
         assert sr.layer(layer.text) == layer != sr.Layer(sr.Conv(sr.z, 1, 0, len(window)))
     assert sr.layer("Conv(z, window=[1, 1/2, 0.25])").text == "Conv(z, window=[1, 1/2, 1/4])"
+
+
+class Mirrored(Across):
+    """Weights that read the position opposite to each."""
+
+    def covariance(self, pair, grams):
+        return grams.between[0][pair]
+
+    def averaged(self, of, gram):
+        return gram[::-1, ::-1]
+
+
+class ThrowAwayMirror(sr.Node):
+    """A node that mixes positions: one class, and one for its rule."""
+
+    def lower(self, program, u):
+        return program.draw(u, sp.S.One, sp.S.Zero, sp.S.One, Mirrored())
+
+    def sample(self, net, u):
+        raise NotImplementedError
+
+
+def test_a_throw_away_rule_is_known_to_formulas_and_to_arrays():
+    layer = sr.layer("z + ThrowAwayMirror(relu(z))")
+    of_tokens = layer.derive(positions=sr.Tokens(3)).kernels(1, 2, 0)[-1]
+    assert float(of_tokens[0]) == pytest.approx(3)
+    theory = layer.derive(positions=sr.Listed(3))
+    assert np.allclose(theory.kernels(1, np.diag([2, 1, 4]))[-1].diagonal(), [2 + 2, 1 + 0.5, 4 + 1])
+    assert float(theory.apjn(0, 1, np.diag([2, 1, 4]))) == pytest.approx(1.5)
+    with pytest.raises(sr.UnsupportedLayer, match="a formula for Listed"):
+        theory.page()
 
 
 @pytest.mark.parametrize(
