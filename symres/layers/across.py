@@ -13,7 +13,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any, ClassVar, NoReturn, TypeAlias
 
 import sympy as sp
@@ -173,12 +173,10 @@ class Window(Across):
             DeclarationError: the window has another number of axes.
         """
         axes = len(grid.shape)
-        given = np.array(_numbers(self.shares) or [1.0] * self.size)
-        weights = given
-        for _ in range(axes - 1) if given.ndim == 1 else ():
-            weights = np.multiply.outer(weights, given)
+        shares = np.array(_numbers(self.shares) or [1.0] * self.size)
+        weights = reduce(np.multiply.outer, [shares] * (axes if shares.ndim == 1 else 1))
         if weights.ndim != axes:
-            found = f"its window has {given.ndim} axes"
+            found = f"its window has {shares.ndim} axes"
             raise DeclarationError(f"a convolution on {grid}", found, "pass shares of each axis, or of all")
         return np.asarray(weights / weights.sum())
 

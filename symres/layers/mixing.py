@@ -154,9 +154,10 @@ class Conv(Mixing, Drawn):
     ) -> Self:
         """A new draw; numbers may be int, float, str, Fraction or sympy."""
         shares = sp.Tuple() if window is None else _shares(window)
-        wide = whole(3 if size is None else size, "size", 1) if size is not None or not shares else len(shares)
-        lengths = {wide, len(shares) or wide, *(len(row) for row in shares if isinstance(row, sp.Tuple))}
-        if len(lengths) > 1 or (shares and not any(_flat(shares))) or any(share < 0 for share in _flat(shares)):
+        wide = whole((len(shares) or 3) if size is None else size, "size", 1)
+        flat, shapes = _flat(shares), _shapes(shares)
+        is_square = not shapes or (len(shapes) == 1 and set(*shapes) == {wide})
+        if not is_square or any(share < 0 for share in flat) or not any((*flat, not flat)):
             remedy = "pass numbers that are not negative, as many as size says along each axis"
             raise DeclarationError(f"a convolution with the window {shares}", f"its size is {wide}", remedy)
         places = (sp.Integer(wide), shares, sp.Integer(whole(stride, "stride", 1)))
@@ -170,12 +171,19 @@ class Conv(Mixing, Drawn):
 
 def _shares(window: Any) -> sp.Basic:
     """Nested numbers, exact."""
-    nested = isinstance(window, Iterable) and not isinstance(window, str)
-    return sp.Tuple(*map(_shares, window)) if nested else number(window, "a share of a window")
+    is_list = isinstance(window, Iterable) and not isinstance(window, str)
+    return sp.Tuple(*map(_shares, window)) if is_list else number(window, "a share of a window")
 
 
 def _flat(shares: sp.Basic) -> list[sp.Expr]:
     return [e for part in shares for e in _flat(part)] if isinstance(shares, sp.Tuple) else [shares]
+
+
+def _shapes(shares: sp.Basic) -> set[tuple[int, ...]]:
+    """The lengths of the lists that each number stands in."""
+    if not isinstance(shares, sp.Tuple):
+        return {()}
+    return {(len(shares), *inner) for part in shares for inner in _shapes(part)}
 
 
 class TokenMix(Mixing, Drawn):
