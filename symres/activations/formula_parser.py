@@ -373,7 +373,9 @@ class _Parser:
             try:
                 return name.text, ast.literal_eval(_NUMERALS.sub(r"'\g<0>'", rows.group()))
             except SyntaxError:
-                raise self.error(name, f"{rows.group()} is no list of numbers", "write [1, 2, 1]") from None
+                raise self.error(
+                    name, f"{rows.group()} cannot be read as a list of numbers", "write [1, 2, 1]"
+                ) from None
         if string := _STRING.match(self.text, sign.end()):
             self.token = self._read(string.end())
             return name.text, string.group()[1:-1]

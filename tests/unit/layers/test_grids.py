@@ -152,7 +152,7 @@ def test_a_throw_away_rule_is_known_to_formulas_and_to_arrays():
         (lambda: positions_of("Torus(8"), "cannot be read"),
         (lambda: positions_of("Listed(8, roof=1)"), "cannot be read"),
         (lambda: sr.layer("Conv(z, window=[1, 2)"), "at column"),
-        (lambda: sr.layer("Conv(z, window=[1,, 2])"), "no list of numbers"),
+        (lambda: sr.layer("Conv(z, window=[1,, 2])"), "cannot be read as a list"),
         (lambda: sr.LayerNorm(sr.z, over="heads"), "LayerNorm over heads"),
         (lambda: sr.Conv(sr.z, window=[1, -1, 1]), "not negative"),
         (lambda: sr.Conv(sr.z, window=[[1, 2], [1]]), "its size is 2"),

@@ -25,6 +25,7 @@ ATTENTIONS = (
 )
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("text", [*LAYERS, *ATTENTIONS])
 def test_tokens_are_a_torus_and_listed(text):
     """Where all covariances of two positions are one, all three layouts have the same numbers."""
