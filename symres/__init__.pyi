@@ -47,7 +47,9 @@ from .layers.normalisation import BatchNorm as BatchNorm
 from .layers.normalisation import LayerNorm as LayerNorm
 from .layers.normalisation import Node as Node
 from .layers.normalisation import RMSNorm as RMSNorm
+from .layers.positions import Listed as Listed
 from .layers.positions import Tokens as Tokens
+from .layers.positions import Torus as Torus
 from .report.export import export as export
 from .report.figures.phase_diagram import phase_diagram as phase_diagram
 from .report.figures.phase_picture import PhaseDiagram as PhaseDiagram

@@ -12,6 +12,7 @@ The grammar, loosest binding first (``^`` and ``**`` mean the same, and bind fro
 
 from __future__ import annotations
 
+import ast
 import difflib
 import keyword
 import operator
@@ -45,6 +46,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 NAME = re.compile(rf"(?<![\w.]){_NAME.pattern}", re.ASCII)  # in running text; not the exponent of 1e5
 _OPERATOR = re.compile(r"\*\*|<=|>=|[-+*/^(),<>|]")
 _STRING = re.compile(r"\"[^\"]*\"|'[^']*'")
+_LIST, _NUMERALS = re.compile(r"\[[\d\s.,/\[\]]*\]"), re.compile(r"[\d./]+")  # of numbers, or of lists
 _SETTING = re.compile(r"\s*=(?!=)\s*")  # behind the name of an argument
 _TRUTH = {"True": True, "False": False}  # values of arguments with a name
 _BLANK = re.compile(r"[ \t\r\n]+")
@@ -357,12 +359,23 @@ class _Parser:
         return self._checked(token, value)
 
     def _setting(self, function: Function) -> tuple[str, Any] | None:
-        """An argument with its name, if one comes next: a sum, a text in quotation marks, True or False."""
+        """An argument with its name, if one comes next: a sum, text, a list, True or False; or a word that is one."""
         name = self.token
+        if (setting := getattr(function, "words", {}).get(name.text)) and name.text not in self.parameters:
+            self._next()
+            return setting, name.text
         if name.text not in getattr(function, "settings", ()):
             return None
         if (sign := _SETTING.match(self.text, name.start + len(name.text))) is None:
             return None
+        if rows := _LIST.match(self.text, sign.end()):
+            self.token = self._read(rows.end())
+            try:
+                return name.text, ast.literal_eval(_NUMERALS.sub(r"'\g<0>'", rows.group()))
+            except SyntaxError:
+                raise self.error(
+                    name, f"{rows.group()} cannot be read as a list of numbers", "write [1, 2, 1]"
+                ) from None
         if string := _STRING.match(self.text, sign.end()):
             self.token = self._read(string.end())
             return name.text, string.group()[1:-1]

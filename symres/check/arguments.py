@@ -9,7 +9,7 @@ import sympy as sp
 
 from ..activations.activation import Activation
 from ..activations.formula_parser import nearest
-from ..core.errors import DeclarationError
+from ..core.errors import DeclarationError, UnsupportedLayer
 from ..core.foreign import THEORIES, reader_of
 from ..core.scalars import Number, parameter
 from ..results.observable import Observable
@@ -29,9 +29,16 @@ def subject_of(subject: Subject) -> DerivedLayer | Quantity:
 
     Raises:
         DeclarationError: it is neither.
+        UnsupportedLayer: its positions have neighbours.
     """
     if isinstance(subject, str | Activation | Declaration):
         subject = reader_of(THEORIES)(subject)
+    if isinstance(subject, DerivedLayer) and not subject.is_exchangeable:
+        raise UnsupportedLayer(
+            "the check of a theory of positions with neighbours",
+            "networks are drawn of tokens, of which any two are alike",
+            "check the layer with positions=sr.Tokens(16)",
+        )
     if isinstance(subject, DerivedLayer | Quantity):
         return subject
     shown = repr(subject) if len(repr(subject)) <= 40 else f"this {type(subject).__name__}"

@@ -3,25 +3,33 @@
 A draw that mixes positions turns the Gram numbers ``G(a, b) = <u_a u_b>`` of its argument into the covariances of its
 output. One method says how, for two sequences; the rest follows. The tangent is the slope of the rule for two sequences
 in the Gram numbers of the pair, those of each sequence by itself being fixed: tangents are independent of the stream.
+
+On a grid, where positions have neighbours, Gram numbers are arrays; a rule that knows grids has a method for them too.
 """
 
 from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import ClassVar, TypeAlias
+from functools import partial, reduce
+from typing import Any, ClassVar, NoReturn, TypeAlias
 
 import sympy as sp
 
-from ..core.errors import UnsupportedLayer
+from ..core.errors import DeclarationError, UnsupportedLayer
 from ..functions.records.softmax_family import SoftmaxOverlap
+from ..numerics.deferred_numpy import Array, np
+from ..numerics.masked_overlaps import MaskedOverlaps
+from .grids import Lattice, Listed
 from .layouts import MEAN, Layout, Pair
 
 Gram: TypeAlias = Mapping[Pair, sp.Expr]
 _STEP = sp.Dummy("step", real=True)
+_EQUAL = sp.Tuple()  # shares of a window
+_UNLIKE = 1e-12  # relative difference of covariances of keys that are not alike
+_AS_TOKENS = "pass positions=Tokens(16)"
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,21 @@ class Grams:
     within: Sequence[Gram]
     between: Sequence[Gram]
     weight: sp.Expr = sp.S.One
+
+
+@dataclass(frozen=True)
+class GridGrams:
+    """The Gram numbers of all arguments of a draw on a grid.
+
+    Args:
+        grid: of the positions.
+        grams: an array for each argument.
+        number: the value of an expression in parameters.
+    """
+
+    grid: Lattice
+    grams: Sequence[Array]
+    number: Callable[[sp.Expr], float]
 
 
 class Across(ABC):
@@ -81,6 +104,29 @@ class Across(ABC):
         inside = self._slopes(Grams(layout, grams, grams, 1 + _STEP))
         return {pair: value + inside[pair] for pair, value in self.kernel(layout, grams).items()}
 
+    # ---- on a grid ---------------------------------------------------------------------------------------------
+
+    def grid_behind(self, grid: Lattice) -> Lattice:
+        """The positions that are left."""
+        return grid
+
+    def grid_kernel(self, of: GridGrams) -> Array:
+        """All covariances."""
+        return self.averaged(of, of.grams[0])
+
+    def grid_tangent(self, of: GridGrams, changes: Sequence[Array]) -> Array:
+        """The covariances of changes of the outputs; those of a rule that is linear are its own of the changes."""
+        return self.averaged(of, changes[0])
+
+    def averaged(self, of: GridGrams, gram: Array) -> Array:
+        """The averages of Gram numbers that a linear rule takes.
+
+        Raises:
+            UnsupportedLayer: the rule knows no grids.
+        """
+        found = "it has no rule for positions that are unlike one another"
+        raise UnsupportedLayer(f"{self} on {of.grid}", found, "pass positions=Tokens(16)")
+
     def _every(self, grams: Grams) -> Gram:
         return {pair: self.covariance(pair, grams) for pair in grams.layout.pairs}
 
@@ -96,18 +142,51 @@ class Here(Across):
         """That of the arguments."""
         return grams.between[0][pair]
 
+    def averaged(self, of: GridGrams, gram: Array) -> Array:
+        """Those of the arguments."""
+        return gram
+
 
 @dataclass(frozen=True)
 class Window(Across):
-    """A circular convolution: the positions around each, with equal variances of weights.
+    """A convolution: the positions around each, circular but where a grid has edges.
 
     Args:
         size: the number of positions along each axis.
         stride: the distance of places that are kept.
+        shares: of the variance of weights, of each position of the window; equal if there are none. Lists of lists are
+            those of several axes; one list is that of each axis.
     """
 
     size: int
     stride: int = 1
+    shares: sp.Tuple = _EQUAL
+
+    def __str__(self) -> str:
+        shares = f", shares={self.shares}" if self.shares else ""
+        return f"Window(size={self.size}, stride={self.stride}{shares})"
+
+    def weights(self, grid: Lattice) -> Array:
+        """The shares, one for each position of the window; their sum is 1.
+
+        Raises:
+            DeclarationError: the window has another number of axes.
+        """
+        axes = len(grid.shape)
+        shares = np.array(_numbers(self.shares) or [1.0] * self.size)
+        weights = reduce(np.multiply.outer, [shares] * (axes if shares.ndim == 1 else 1))
+        if weights.ndim != axes:
+            found = f"its window has {shares.ndim} axes"
+            raise DeclarationError(f"a convolution on {grid}", found, "pass shares of each axis, or of all")
+        return np.asarray(weights / weights.sum())
+
+    def grid_behind(self, grid: Lattice) -> Lattice:
+        """Each of a stride."""
+        return grid if self.stride == 1 else grid.strided(self.stride)
+
+    def averaged(self, of: GridGrams, gram: Array) -> Array:
+        """Those over the windows of both positions, moved alike."""
+        return of.grid.window(gram, self.weights(of.grid), self.stride)
 
     def covariance(self, pair: Pair, grams: Grams) -> sp.Expr:
         """That of the arguments: pairs of positions at one distance are alike, whatever window they are seen in.
@@ -118,8 +197,8 @@ class Window(Across):
         if self.stride != 1:
             raise UnsupportedLayer(
                 "a convolution with a stride",
-                "it leaves fewer positions, which symres does not follow yet",
-                "pass stride=1",
+                "it leaves fewer positions, which formulas do not follow",
+                "ask for kernels(depth, K) with positions=Torus(8, 8) or Listed(8, 8), or pass stride=1",
             )
         return grams.between[0][pair]
 
@@ -133,6 +212,10 @@ class Pooled(Across):
         one, other = (label._replace(position=MEAN) for label in pair)
         shares = grams.layout.shares(one, other)
         return sp.Add(*(share * grams.between[0][each] for each, share in shares))
+
+    def averaged(self, of: GridGrams, gram: Array) -> Array:
+        """That of all pairs, for each."""
+        return np.full_like(gram, of.grid.with_mean(gram).mean())
 
 
 @dataclass(frozen=True)
@@ -150,12 +233,19 @@ class Mixed(Across):
         layout, between = grams.layout, grams.between[0]
         is_many = layout.positions.size is sp.oo
         if not is_many or any(between[layout.at_two_positions(each)] != 0 for each in layout.pairs):
-            raise UnsupportedLayer(
-                "a layer that mixes tokens",
-                "mixing makes tokens unlike one another, unless they are many and uncorrelated",
-                "pass positions=Tokens(oo), centre the tokens and take an odd activation",
-            )
+            self._refuse()
         return grams.between[0][pair] if layout.is_one_position(pair) else sp.S.Zero
+
+    def averaged(self, of: GridGrams, gram: Array) -> Array:
+        """None: positions are few."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise UnsupportedLayer(
+            "a layer that mixes tokens",
+            "mixing makes tokens unlike one another, unless they are many and uncorrelated",
+            "pass positions=Tokens(oo), centre the tokens and take an odd activation",
+        )
 
 
 @dataclass(frozen=True)
@@ -194,6 +284,65 @@ class Attend(Across):
         """Twice the rule's: outputs and values draw alike, queries and keys have the same share."""
         return {pair: 2 * value for pair, value in super().fresh(layout, grams).items()}
 
+    # ---- on a grid: softmax vectors that are certain, or keys of which any two are alike -----------------------
+
+    def grid_kernel(self, of: GridGrams) -> Array:
+        """The averages of the keys' covariances.
+
+        Raises:
+            UnsupportedLayer: keys are unlike one another, and scores do not vanish.
+        """
+        if (weights := self._certain(of)) is not None:
+            return np.asarray(weights @ of.grams[0] @ weights.T)
+        return self._overlaps(of)[0].averages(of.grams[0])[of.grid.table.spread]
+
+    def grid_tangent(self, of: GridGrams, changes: Sequence[Array]) -> Array:
+        """Those of changes, and what changes of queries and keys do to scores."""
+        if (weights := self._certain(of)) is not None:
+            return np.asarray(weights @ changes[0] @ weights.T)
+        (overlaps, spread), pick = self._overlaps(of), of.grid.table.pick
+        C_Q, C_K, C_bQ = map(of.number, (self.C_Q, self.C_K, self.C_bQ))
+        queries = C_Q * of.grams[-1].ravel()[pick] + C_bQ
+        moved = C_Q * changes[-1].ravel()[pick] * spread + queries * overlaps.excess(changes[0])
+        scores = C_K * spread * moved * overlaps.values(order=1)
+        return np.asarray((overlaps.averages(changes[0]) + scores)[of.grid.table.spread])
+
+    def _certain(self, of: GridGrams) -> Array | None:
+        """The softmax vectors of all queries, where they do not fluctuate."""
+        seen = self._listed(of).visible
+        C_Q, C_K, C_bQ = map(of.number, (self.C_Q, self.C_K, self.C_bQ))
+        if self.is_tied:
+            scores = np.where(seen > 0, C_Q * of.grams[0], -np.inf)
+            weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        elif self.power == 1 or C_K == 0 or C_Q == C_bQ == 0:
+            weights = seen
+        else:
+            return None
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+    def _overlaps(self, of: GridGrams) -> tuple[MaskedOverlaps, float]:
+        """The overlaps of all pairs of queries, and how much more a key has with itself than with another."""
+        keys, table, count = of.grams[0], of.grid.table, len(of.grams[0])
+        same, other = keys[0, 0], keys[0, -1]
+        alike = np.where(np.eye(count, dtype=bool), same, other)
+        if np.abs(keys - alike).max() > _UNLIKE * same or self._listed(of).rope is not None:
+            found = "positions are not alike: scores are then weak or sampled, which is not exact"
+            remedy = (
+                "pass C_Q=0, or a first layer on tokens of which any two are alike; Tokens(16) has them in any layer"
+            )
+            raise UnsupportedLayer(f"attention on {of.grid}", found, remedy)
+        C_Q, C_K, C_bQ = map(of.number, (self.C_Q, self.C_K, self.C_bQ))
+        scores = C_K * (C_Q * of.grams[-1] + C_bQ) * (same - other)
+        variances, counts = scores.diagonal(), self._listed(of).visible.sum(axis=1).astype(int)
+        of_counts, of_scores = ((part[table.first], part[table.second]) for part in (counts, variances))
+        return MaskedOverlaps(of_counts, of_scores, scores.ravel()[table.pick]), float(same - other)
+
+    def _listed(self, of: GridGrams) -> Listed:
+        if isinstance(of.grid, Listed):
+            return of.grid
+        found = "keys at positions with neighbours are not exchangeable"
+        raise UnsupportedLayer(f"attention on {of.grid}", found, f"{_AS_TOKENS} or Listed(16)")
+
     def _overlap(self, pair: Pair, grams: Grams) -> sp.Expr:
         """``sum_b A_b A'_b`` of two queries."""
         layout, T = grams.layout, grams.layout.positions.size
@@ -214,6 +363,9 @@ class Attend(Across):
     def _keys(self, pair: Pair, grams: Grams) -> tuple[sp.Expr, sp.Expr]:
         """The Gram numbers of two keys of some inputs at one position, and at two."""
         layout, between = grams.layout, grams.between[0]
+        if isinstance(layout.positions, Lattice):
+            found = "keys at positions with neighbours are not exchangeable"
+            raise UnsupportedLayer(f"attention on {layout.positions}", found, f"{_AS_TOKENS} or Listed(16) for arrays")
         return between[layout.at_one_position(pair)], between[layout.at_two_positions(pair)]
 
     def _tied(self, T: sp.Expr, spread: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
@@ -224,6 +376,11 @@ class Attend(Across):
     def _score(self, query: sp.Expr, spread: sp.Expr) -> sp.Expr:
         """The covariance of two scores."""
         return self.C_K * (self.C_Q * query + self.C_bQ) * spread
+
+
+def _numbers(shares: sp.Basic) -> Any:
+    """Nested numbers as lists of floats."""
+    return list(map(_numbers, shares)) if isinstance(shares, sp.Tuple) else float(shares)
 
 
 HERE = Here()

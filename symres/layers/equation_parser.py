@@ -223,6 +223,11 @@ class _NodeCall:
         """The names of its arguments."""
         return self.node.argument_names[1:]
 
+    @property
+    def words(self) -> Mapping[str, str]:
+        """Words that stand for themselves, with the names of the arguments that they are values of."""
+        return self.node.words
+
     def __call__(self, *arguments: sp.Expr, **named: Any) -> sp.Expr:
         """The node of some arguments.
 

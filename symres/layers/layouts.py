@@ -2,7 +2,8 @@
 
 A label is a place: an input, and a position in it (a token, a pixel). A layout lists the classes of pairs of labels
 that are alike by symmetry; the state of a network has one covariance for each class. Positions are exchangeable, and so
-are the inputs of a batch: a pair has the covariance of one place with itself, or that of any two.
+are the inputs of a batch: a pair has the covariance of one place with itself, or that of any two. Where positions have
+neighbours (``grids``) formulas know one pair of two, whichever it is.
 
     layout                       classes
     one input                    K
@@ -18,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import sympy as sp
 
@@ -61,10 +62,12 @@ class Axis(ABC):
     Attributes:
         pairs: one of each class.
         size: the number of members.
+        is_uniform: whether classes are a member with itself, and with another.
     """
 
     pairs: Sequence[tuple[int, int]]
     size: sp.Expr
+    is_uniform: ClassVar[bool] = True
 
     @abstractmethod
     def shares(self, a: int, b: int) -> list[tuple[tuple[int, int], sp.Expr]]:
@@ -80,6 +83,8 @@ class Single(Axis):
     """So many members, none like another."""
 
     count: int
+
+    is_uniform = False
 
     @property
     def size(self) -> sp.Expr:
@@ -147,7 +152,7 @@ class Layout:
     @property
     def has_pairs(self) -> bool:
         """Whether one input has a covariance too: of two inputs of a batch, or of two positions."""
-        return any(isinstance(axis, Exchangeable) for axis in (self.inputs, self.positions))
+        return any(axis.is_uniform for axis in (self.inputs, self.positions))
 
     @property
     def members(self) -> sp.Expr:

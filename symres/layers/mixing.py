@@ -5,13 +5,14 @@ What a node does to covariances is a rule of ``across``; each of them draws, but
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Self
 
 import sympy as sp
 from sympy.core.symbol import Str
 
-from ..core.errors import DeclarationError
-from ..core.scalars import Number, equation, scalar, whole
+from ..core.errors import DeclarationError, UnsupportedLayer
+from ..core.scalars import Number, equation, number, scalar, whole
 from ..core.symbols import C_W, C_b
 from .across import Attend, Mixed, Window
 from .nodes import Drawn, Instructions, N, Net, Node, Scores
@@ -108,15 +109,20 @@ class Attention(Drawn):
 
 
 class Conv(Drawn):
-    """A convolution over positions that closes on itself, with a window of so many positions along each axis.
+    """A convolution over positions: one that closes on itself, or with zeros beyond the edges of ``sr.Listed``.
 
     Args:
         u: what enters, an expression in the neurons.
         C_W: fan_in * Var(weight), fan_in being the number of channels times that of positions in the window.
         C_b: Var(bias).
-        size: of the window along each axis.
+        size: of the window along each axis; that of ``window`` where one is given.
+        window: shares of the variance of weights, in proportion, of each position of the window: a list for every axis
+            alike, or lists of lists for all axes; equal ones unless given.
         stride: the distance of places that are kept.
         tag: the identity of this draw; made by the call.
+
+    Raises:
+        DeclarationError: a window without numbers, with a negative one, or of another size.
 
     Examples:
         The covariance of two places is that of a dense layer, whatever the window:
@@ -125,32 +131,71 @@ class Conv(Drawn):
         6*C*(2*C**2 + 3*K**2)
     """
 
-    argument_names = ("u", "C_W", "C_b", "size", "stride")
-    settings: ClassVar = {"C_W": C_W, "C_b": C_b, "size": sp.Integer(3), "stride": _YES}
+    argument_names = ("u", "C_W", "C_b", "size", "window", "stride")
+    settings: ClassVar = {"C_W": C_W, "C_b": C_b, "size": sp.Integer(3), "window": sp.Tuple(), "stride": _YES}
 
     def __new__(
         cls,
         u: Number,
         C_W: Number = C_W,
         C_b: Number = C_b,
-        size: Number = 3,
+        size: Number | None = None,
+        window: Sequence[Any] | sp.Tuple | None = None,
         stride: Number = 1,
         tag: sp.Dummy | None = None,
     ) -> Self:
         """A new draw; numbers may be int, float, str, Fraction or sympy."""
-        places = (sp.Integer(whole(size, "size", 1)), sp.Integer(whole(stride, "stride", 1)))
+        shares = sp.Tuple() if window is None else _shares(window)
+        wide = whole((len(shares) or 3) if size is None else size, "size", 1)
+        flat, shapes = _flat(shares), _shapes(shares)
+        is_square = not shapes or (len(shapes) == 1 and set(*shapes) == {wide})
+        if not is_square or any(share < 0 for share in flat) or not any((*flat, not flat)):
+            remedy = "pass numbers that are not negative, as many as size says along each axis"
+            raise DeclarationError(f"a convolution with the window {shares}", f"its size is {wide}", remedy)
+        places = (sp.Integer(wide), shares, sp.Integer(whole(stride, "stride", 1)))
         return super().__new__(cls, u, scalar(C_W, "C_W"), scalar(C_b, "C_b"), *places, tag=tag)
 
     def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
         """One draw, with a window of positions."""
-        weight, bias, size, stride, *_ = rest
-        return program.draw(u, weight, bias, sp.S.One, Window(int(size), stride=int(stride)))
+        weight, bias, size, shares, stride, *_ = rest
+        return program.draw(u, weight, bias, sp.S.One, Window(int(size), int(stride), shares))
 
-    def sample(self, net: Net[N], u: N, *rest: float) -> N:
-        """A dense layer of its own for each place of the window, on a ring."""
-        weight, bias, size, *_ = rest
-        first, *others = (net.shifted(u, k) for k in range(int(size)))
-        return sum((net.dense(v, weight / size, 0.0, 1.0) for v in others), net.dense(first, weight / size, bias, 1.0))
+    def sample(self, net: Net[N], u: N, *rest: Any) -> N:
+        """A dense layer of its own for each place of the window, on a ring.
+
+        Raises:
+            UnsupportedLayer: the window has several axes, or places are left out.
+        """
+        weight, bias, size, shares, stride, *_ = rest
+        parts = [float(share) for share in _flat(shares)] or [1.0] * int(size)
+        if len(parts) != size or stride != 1:
+            raise UnsupportedLayer(
+                "a simulated convolution with several axes or a stride",
+                "networks have a ring of positions",
+                "check it with a window of one axis and stride=1",
+            )
+        total = sum(parts)
+        first, *others = (
+            net.dense(net.shifted(u, k), weight * part / total, 0.0 if k else bias, 1.0) for k, part in enumerate(parts)
+        )
+        return sum(others, first)
+
+
+def _shares(window: Any) -> sp.Basic:
+    """Nested numbers, exact."""
+    is_list = isinstance(window, Iterable) and not isinstance(window, str)
+    return sp.Tuple(*map(_shares, window)) if is_list else number(window, "a share of a window")
+
+
+def _flat(shares: sp.Basic) -> list[sp.Expr]:
+    return [e for part in shares for e in _flat(part)] if isinstance(shares, sp.Tuple) else [shares]
+
+
+def _shapes(shares: sp.Basic) -> set[tuple[int, ...]]:
+    """The lengths of the lists that each number stands in."""
+    if not isinstance(shares, sp.Tuple):
+        return {()}
+    return {(len(shares), *inner) for part in shares for inner in _shapes(part)}
 
 
 class TokenMix(Drawn):

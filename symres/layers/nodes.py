@@ -61,6 +61,9 @@ class Averaging(Protocol[N]):
 class Instructions(Averaging[sp.Expr], Protocol):
     """What a program offers to a node that lowers."""
 
+    def mean(self, u: sp.Expr, over: str = "neuron", /) -> sp.Expr:
+        """Average over the neurons; with "position" over those of all positions."""
+
     def draw(self, u: sp.Expr, C_W: sp.Expr, C_b: sp.Expr, width: sp.Expr, across: Across = HERE) -> sp.Expr:
         """Fresh Gaussian neurons with covariance ``C_b + C_W <u u'>``, or what a rule across positions makes of it."""
 
@@ -116,6 +119,7 @@ class Node(sp.Expr):
 
     Attributes:
         argument_names: of an equation as text, in order.
+        words: {word: name of an argument} of what may be written for ``argument="word"``.
 
     Raises:
         DeclarationError: the class has the name of a function, an activation, a symbol or a node of symres; or a node
@@ -134,6 +138,7 @@ class Node(sp.Expr):
     """
 
     argument_names: ClassVar[tuple[str, ...]] = ("u",)
+    words: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     is_commutative = True
     is_extended_real = True
@@ -235,7 +240,7 @@ class Drawn(Node, abstract=True):
     def _marks(self, printer: Printer) -> list[str]:
         """The settings that are not those of the shortest text."""
         pairs = zip(self.settings.items(), self.args[1:-1], strict=True)
-        return [f"{name}={printer._print(value)}" for (name, usual), value in pairs if value != usual]
+        return [f"{name}={_shown(printer, value)}" for (name, usual), value in pairs if value != usual]
 
     def _sympystr(self, printer: Printer) -> str:
         return f"{type(self).__name__}({', '.join([printer._print(self.args[0]), *self._marks(printer)])})"
@@ -244,6 +249,12 @@ class Drawn(Node, abstract=True):
         marks = ",".join(self._marks(printer))
         below = f"_{{{marks}}}" if marks else ""
         return rf"\operatorname{{{type(self).__name__}}}{below}\left({printer._print(self.args[0])}\right)"
+
+
+def _shown(printer: Printer, value: sp.Basic) -> str:
+    """A setting in print; lists as lists."""
+    is_list = isinstance(value, sp.Tuple)
+    return f"[{', '.join(_shown(printer, part) for part in value)}]" if is_list else printer._print(value)
 
 
 class Dense(Drawn):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import re
+import ast
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import signature
+from types import MappingProxyType
 from typing import Any
 
 import sympy as sp
@@ -11,6 +14,8 @@ import sympy as sp
 from ..core import symbols
 from ..core.errors import DeclarationError
 from ..core.scalars import scalar
+from .grids import Listed as Listed
+from .grids import Torus as Torus
 from .layouts import Axis, Exchangeable
 
 USUAL_TOKENS = 16  # where somebody asks for numbers and names none
@@ -46,19 +51,25 @@ class Tokens(Exchangeable):
 
 
 def positions_of(text: str) -> Axis:
-    """Positions as text, such as ``Tokens(16)`` or ``Tokens(oo)``.
+    """Positions as text, such as ``Tokens(16)``, ``Tokens(oo)``, ``Torus(8, 8)`` or ``Listed(8, mask="causal")``.
 
     Raises:
         DeclarationError: it cannot be read.
     """
-    if match := _CALL.fullmatch(text):
-        kind, arguments = match.groups()
-        if kind in _KINDS:
-            return _KINDS[kind](*(part.strip() for part in arguments.split(",") if part.strip()))
-    raise DeclarationError(
-        f"the positions {text}", "they cannot be read", f"write {', '.join(_KINDS)} and a number: Tokens(16)"
-    )
+    try:
+        call = ast.parse(text.strip(), mode="eval").body
+        assert isinstance(call, ast.Call)
+        kind = _KINDS[ast.unparse(call.func)]
+        options = {option.arg or "": _value(option.value) for option in call.keywords}
+        arguments = signature(kind).bind(*map(_value, call.args), **options)
+    except (SyntaxError, AssertionError, KeyError, TypeError):
+        remedy = f"write {', '.join(_KINDS)} and numbers: Tokens(16), Torus(8, 8)"
+        raise DeclarationError(f"the positions {text}", "they cannot be read", remedy) from None
+    return kind(*arguments.args, **arguments.kwargs)
 
 
-_CALL = re.compile(r"\s*(\w+)\((.*)\)\s*")
-_KINDS = {"Tokens": Tokens}
+def _value(node: ast.expr) -> Any:
+    return node.value if isinstance(node, ast.Constant) else ast.unparse(node)
+
+
+_KINDS: Mapping[str, Callable[..., Axis]] = MappingProxyType({kind.__name__: kind for kind in (Tokens, Torus, Listed)})

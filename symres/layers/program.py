@@ -33,15 +33,17 @@ class Mean:
     Args:
         name: the statistic.
         integrand: a polynomial in neurons and activations.
+        over: "neuron", or "position": neurons at all positions, one value for all.
         node: the node that asked for the average; messages name it.
     """
 
     name: sp.Symbol
     integrand: sp.Expr
+    over: str = "neuron"
     node: Node | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
-        return f"{self.name} = mean({self.integrand})"
+        return f"{self.name} = mean({self.integrand}{', positions' if self.over == 'position' else ''})"
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ class Program:
     @property
     def has_positions(self) -> bool:
         """Whether it mixes positions."""
-        pools = any(average.over == "position" for average in self.averages.values())
+        pools = any(not isinstance(i, Draw) and i.over == "position" for i in self.instructions)
         return pools or any(draw.across is not HERE for draw in self.draws)
 
     @property
@@ -205,15 +207,15 @@ class Builder:
         self.instructions[before:] = [replace(i, node=node) if isinstance(i, Mean) else i for i in new]
         return lowered
 
-    def mean(self, integrand: sp.Expr) -> sp.Expr:
+    def mean(self, integrand: sp.Expr, over: str = "neuron") -> sp.Expr:
         """The average of a pointwise expression over the neurons; averaging the same twice is one statistic."""
         self._check(integrand)
         self._require_no_pool(integrand)
-        means = {i.integrand: i.name for i in self.instructions if isinstance(i, Mean)}
-        if not integrand.free_symbols & self._widths.keys() or integrand in means:
-            return means.get(integrand, integrand)
+        means = {(i.integrand, i.over): i.name for i in self.instructions if isinstance(i, Mean)}
+        if not integrand.free_symbols & self._widths.keys() or (integrand, over) in means:
+            return means.get((integrand, over), integrand)
         name = statistic(1 + len(means))
-        self.instructions.append(Mean(name, integrand))
+        self.instructions.append(Mean(name, integrand, over))
         if self._is_linear(integrand) and self._constant(integrand) == 0:
             self._centred[name] = sp.Integer(0)
         return name

@@ -8,7 +8,8 @@ Each denominator is an integral, ``1/Z = int exp(-u*Z) du`` with ``u = exp(x)``,
     B = T iint P_xy P**(T-1) dx dy,    P(x, y) = E exp(-exp(x + t) - exp(y + t'))
 
 with indices for derivatives. P obeys heat equations, ``dP/dk = P_xy`` and ``dP/dS1 = P_xx/2``, so that every derivative
-of B is a sum of integrals ``T*(T-1)*...*(T-m+1) iint P**(T-m) P_a P_b ...`` with m derivatives of P.
+of B is a sum of integrals ``T*(T-1)*...*(T-m+1) iint P**(T-m) P_a P_b ...`` with m derivatives of P. Further keys that
+the second vector alone has are factors ``P(-oo, y)``.
 
 All integrals are trapezoid sums, also those over scores ``t = a1*xi + b1*eta``, ``t' = a2*xi + b2*eta'`` with
 independent standard normal xi, eta, eta'. Their errors are proved. A sum with step h of a function that is analytic for
@@ -209,19 +210,20 @@ class _Sums:
     power: Callable[[Array, int], Array]
     bits: int
 
-    def total(self, keys: int, orders: Orders) -> Any:
-        """The derivative of B."""
+    def total(self, keys: int, orders: Orders, more: int = 0) -> Any:
+        """The derivative of B, with so many more keys of the second vector."""
         needed = {partial for partials in terms_of(orders) for partial in partials}
         one, other = (self._factors(side, {partial[side] for partial in needed}) for side in (0, 1))
         half = self.grid.half
         masses = self._masses(self.grid.step * self.lift(np.arange(-half, half + 1.0)))
         constant = self.lift(np.ones(other[_LESS].shape))
         less = self.product(one[_LESS] * masses, constant.T) + self.product(one[0] * masses, other[_LESS].T)  # 1 - P
+        beyond = self.power(self.product(other[_LESS] * masses, constant[:1].T)[:, 0], more)
         derivatives = {(p, q): self.product(one[p] * masses, other[q].T) for p, q in needed}
         total = 0
         for partials, coefficient in terms_of(orders).items():
             if (power := keys - len(partials)) >= 0:
-                values = math.prod(derivatives[partial] for partial in partials) * self.power(less, power)
+                values = math.prod(derivatives[partial] for partial in partials) * self.power(less, power) * beyond
                 number = coefficient * math.perm(keys, len(partials))
                 total = total + values.sum() * number.numerator / number.denominator
         return total * math.prod(side.x * self._unit(n) for n, side in enumerate(self.grid.sides))
@@ -255,7 +257,7 @@ def _union(places: Whole, shifts: Whole) -> tuple[Whole, Whole]:
     return sums, index.reshape(len(places), len(shifts))
 
 
-def overlap_ball(S1: arb, S2: arb, k: arb, keys: int, orders: Orders = (0, 0, 0)) -> arb:
+def overlap_ball(S1: arb, S2: arb, k: arb, keys: int, orders: Orders = (0, 0, 0), more: int = 0) -> arb:
     """The overlap, or a derivative of it, in the current precision.
 
     Up to 60 bits sums run in double precision. Their rounding is measured, not proved: their large terms are positive.
@@ -266,6 +268,7 @@ def overlap_ball(S1: arb, S2: arb, k: arb, keys: int, orders: Orders = (0, 0, 0)
         k: their covariance.
         keys: T.
         orders: of derivatives in S1, S2 and k.
+        more: further keys of the second vector alone.
 
     Raises:
         DeclarationError: no keys have these scores.
@@ -277,13 +280,11 @@ def overlap_ball(S1: arb, S2: arb, k: arb, keys: int, orders: Orders = (0, 0, 0)
         found = f"variances {S1.str(5)} and {S2.str(5)} have no covariance {k.str(5)}"
         remedy = "pass variances that are not negative, and a covariance of at most sqrt(S1*S2)"
         raise DeclarationError(f"the overlap of softmax vectors of {keys} keys", found, remedy)
-    if keys == 1:
-        return arb(orders == (0, 0, 0))
-    if k.is_zero() and orders[2] == 0:  # independent vectors, of mean 1/T
-        return arb(orders == (0, 0, 0)) / keys
+    if keys == 1 or (k.is_zero() and orders[2] == 0):  # a vector that is 1, or independent ones: the mean of the second
+        return arb(orders == (0, 0, 0)) / (keys + more)
     slopes = [_largest(tuple(n + (i == j) for j, n in enumerate(orders)), 1.0) for i in range(3)]
     moved = sum(slope * (ball - middle) for slope, ball, middle in zip(slopes, (S1, S2, k), middles, strict=True))
-    return _at(middles, keys, orders) + arb(0, 1) * abs(moved).upper()
+    return _at(middles, keys, orders, more) + arb(0, 1) * abs(moved).upper()
 
 
 def _inside(variance: arb) -> arb:
@@ -292,28 +293,29 @@ def _inside(variance: arb) -> arb:
     return arb(0) if middle < 0 and variance.contains(0) else middle
 
 
-def _at(numbers: Sequence[arb], keys: int, orders: Orders) -> arb:
+def _at(numbers: Sequence[arb], keys: int, orders: Orders, more: int) -> arb:
     """The same at exact numbers."""
     S1, S2, k = map(float, numbers)
     k = math.copysign(min(abs(k), math.sqrt(S1 * S2)), k)
     if ctx.prec <= _PRECISION:
-        value = _in_floats(S1, S2, k, keys, orders)
+        value = _in_floats(S1, S2, k, keys, orders, more)
         return arb(value, (abs(value) + 1 / keys) * _ROUNDING + 2.0**-_FLOAT_BITS / keys)
-    bits = ctx.prec + keys.bit_length() + _GUARD
+    every = keys + more
+    bits = ctx.prec + every.bit_length() + _GUARD
     with ctx.workprec(2 * bits):  # half of the digits of 1 - correlation are left by the root
         scales = _scales(numbers[:2], numbers[2], half_integer_power(1)[0])
-    grid, error = _grid((S1, S2), k, keys, orders, ctx.prec), arb(0, 1) * arb(2) ** -ctx.prec / keys
+    grid, error = _grid((S1, S2), k, every, orders, ctx.prec), arb(0, 1) * arb(2) ** -ctx.prec / every
     with ctx.workprec(bits):
-        value = _Sums(grid, scales, _balls, _ball_product, _ball_power, bits).total(keys, orders)
+        value = _Sums(grid, scales, _balls, _ball_product, _ball_power, bits).total(keys, orders, more)
     return value + error
 
 
 @lru_cache(maxsize=4096)
-def _in_floats(S1: float, S2: float, k: float, keys: int, orders: Orders) -> float:
+def _in_floats(S1: float, S2: float, k: float, keys: int, orders: Orders, more: int) -> float:
     """The sums in double precision."""
-    grid, scales = _grid((S1, S2), k, keys, orders, _FLOAT_BITS), _scales((S1, S2), k, _float_root)
+    grid, scales = _grid((S1, S2), k, keys + more, orders, _FLOAT_BITS), _scales((S1, S2), k, _float_root)
     with np.errstate(divide="ignore", under="ignore"):
-        return float(_Sums(grid, scales, np.asarray, np.matmul, _float_power, _VANISHED).total(keys, orders))
+        return float(_Sums(grid, scales, np.asarray, np.matmul, _float_power, _VANISHED).total(keys, orders, more))
 
 
 def _float_root(square: float) -> float:

@@ -69,6 +69,11 @@ class DerivedLayer:
         return sp.S.One
 
     @property
+    def is_exchangeable(self) -> bool:
+        """Whether any two positions are alike, as far as an input has any."""
+        return True
+
+    @property
     def is_uncorrelated(self) -> bool:
         """Whether it holds for positions without covariance alone."""
         return False

@@ -253,6 +253,8 @@ class Theory(FiniteWidthTheory, Shown):
     kernels = of_networks(Network.kernels)
     similarity = of_networks(Network.similarity)
     apjn = of_networks(Network.apjn)
+    perpendicular_modes = of_networks(Network.perpendicular_modes)
+    parallel_modes = of_networks(Network.parallel_modes)
     dual_kernels = of_networks(Network.dual_kernels)
     displacement = of_networks(Network.displacement)
     jacobian = of_networks(Network.jacobian)

@@ -8,7 +8,7 @@ met.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple, Protocol, TypeAlias
@@ -189,30 +189,6 @@ def _mean(function: FloatFunction, variance: float, parameters: tuple[float, ...
     return results if math.isfinite(results) else float(coefficients(function, variance, 0, values)[0])
 
 
-def average_at(functions: tuple[FloatFunction, ...], covariance: Sequence[Array], values: Mapping) -> Array:
-    """``average`` for arrays, entry by entry; nan where it is not a number.
-
-    Args:
-        functions: one of each variable.
-        covariance: arrays.
-        values: of parameters, arrays too.
-    """
-    names = [s for s in values if any(s in f.parameters for f in functions)]
-    arrays = np.broadcast_arrays(*covariance, *(values[s] for s in names))
-    shape, rows = arrays[0].shape, np.stack([a.ravel() for a in arrays], axis=1)
-    constant = {s: float(rows[0, len(covariance) + k]) for k, s in enumerate(names)} if len(rows) else {}
-    if len(functions) == 1 and (rows[:, 1:] == rows[:1, 1:]).all() and (rows[:, 0] > 0).all():
-        return means(functions[0], rows[:, 0], constant).reshape(shape)
-    results = []
-    for row in rows.tolist():
-        size = len(covariance)
-        try:
-            results.append(average(functions, row[:size], dict(zip(names, row[size:], strict=True))))
-        except NoClosedForm:
-            results.append(np.nan)
-    return np.array(results).reshape(shape)
-
-
 def means(function: FloatFunction, variances: Array, values: Values) -> Array:
     """``<f(w)>`` at several variances, all positive; nan where floating-point numbers overflow or f oscillates."""
     different, place = np.unique(variances, return_inverse=True)
@@ -230,14 +206,20 @@ def means(function: FloatFunction, variances: Array, values: Values) -> Array:
 
 def coefficients(function: Function, variance: float, degree: int, values: Values) -> Array:
     """The Hermite coefficients 0 to degree of ``f(sqrt(variance) x)``, shape (degree + 1,)."""
+    return expansion(function, variance, degree, values)[0]
+
+
+def expansion(function: Function, variance: float, degree: int, values: Values) -> tuple[Array, float]:
+    """The same, and the mean square of the function."""
     if variance == 0:
         results = np.zeros(degree + 1)
         results[0] = function(np.zeros(1), values)[0]
-        return results
+        return results, float(results[0] ** 2)
     scale = np.sqrt(variance)
     marks = refined(lambda x: function(scale * x, values), degree, function.marks(values) / scale)
     places, rows = gauss.weighted_rows(degree, marks)
-    return np.asarray(rows @ function(scale * places, values))
+    heights = function(scale * places, values)
+    return np.asarray(rows @ heights), float(rows[0] @ heights**2)
 
 
 def pair_coefficients(functions: tuple[Function, Function], root: Array, degree: int, values: Values) -> Array:

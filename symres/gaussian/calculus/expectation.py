@@ -15,7 +15,8 @@ from ...core.atoms import AverageNode
 from ...core.errors import DeclarationError
 from ...core.symbols import variables
 from ...functions.balls import as_float
-from ...functions.floats.float_averages import FloatFunction, average, average_at
+from ...functions.floats.averages_at import average_at
+from ...functions.floats.float_averages import FloatFunction, average
 from ..quadrature.average_ball import average_ball
 from .derivatives import covariance_derivative, in_variable, parameter_derivative
 from .integrand import Term, separate

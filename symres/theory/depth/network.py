@@ -128,16 +128,19 @@ class Network(PositionNetwork, FluctuatingNetwork, DerivedNetwork, Shown):
         """
         return list(dict.fromkeys(name for theory in self.layers for name in theory.parameter_names))
 
-    def kernels(self, /, K: Number, C: Number | None = None, **params: Parameter) -> list[Any]:
+    def kernels(self, /, K: Any, C: Number | None = None, **params: Parameter) -> list[Any]:
         """``[K^0, ..., K^L]`` of one input from K^0 = K, as mpmath numbers with 15 digits.
 
         Args:
-            K: kernel that enters the first layer.
-            C: covariance of two inputs of a batch, or of two positions; None where there are neither.
-            params: numbers for all parameters, by name; a list has one for each layer.
+            K: kernel that enters the first layer; on a Torus the array of covariances over displacements, on Listed
+                positions their matrix.
+            C: covariance of two inputs of a batch, or of two tokens; None where there are neither.
+            params: numbers for all parameters, by name; a list has one for each layer. Of a batch on a torus also M,
+                the covariance of two inputs at any positions.
 
         Returns:
-            L + 1 numbers, the first K itself; of inputs with positions pairs (K, C), with 12 digits.
+            L + 1 numbers, the first K itself; of tokens pairs (K, C), with 12 digits. On a Torus or Listed arrays in
+            double precision, good to 11 digits for kernels from 1e-3 to 100; with M pairs of an array and a number.
 
         Raises:
             DeclarationError: a parameter without a value, an unknown name, or a number outside of its range.
@@ -146,6 +149,8 @@ class Network(PositionNetwork, FluctuatingNetwork, DerivedNetwork, Shown):
             >>> [float(kernel) for kernel in sr.network(["relu", "relu"]).kernels(K=1, C_W=2, C_b="1/2")]
             [1.0, 1.5, 2.0]
         """
+        if (grid := self._grid) is not None and C is None:
+            return self._on_grid(grid, K, params).kernels
         _, states = self._walked(K, params if C is None else {**params, "C": C})
         if any(layer.has_positions for layer in self.layers):
             return [(state["K"], state["C"]) for state in states]

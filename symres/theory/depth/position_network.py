@@ -1,15 +1,19 @@
-"""Networks whose inputs have positions: how alike tokens become, gradients of one token and of all."""
+"""Networks whose inputs have positions: how alike tokens become, gradients of one position and of all."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, cast
 
 import mpmath as mp
 
 from ...core.errors import DeclarationError
 from ...core.scalars import Number, whole
+from ...layers.grids import Lattice
+from ...numerics.deferred_numpy import Array, ArrayLike
+from ..grids.grid_network import GridNetwork
 from ..observables.layer_theory import LayerTheory
-from .fluctuating_network import Parameter, Values, number_of
+from .fluctuating_network import Parameter, Values, by_layer, number_of
 
 State = dict[str, mp.mpf]  # K, and C of a batch or of positions
 
@@ -22,12 +26,84 @@ class PositionNetwork:
     """
 
     layers: tuple[LayerTheory, ...]
+    _kinds: tuple[LayerTheory, ...]
 
     def _walked(
         self, K: Number, params: Mapping[str, Parameter]
     ) -> tuple[list[tuple[LayerTheory, Values]], list[State]]:
         """Every layer with what its one-input maps depend on, and the states before and after them."""
         raise NotImplementedError
+
+    @property
+    def _grid(self) -> Lattice | None:
+        """The positions that enter, if they have neighbours."""
+        entering = next((layer.positions for layer in self._kinds), None)
+        return entering if isinstance(entering, Lattice) else None
+
+    def _on_grid(self, grid: Lattice, K: ArrayLike, params: Mapping[str, Parameter]) -> GridNetwork:
+        """The network in arrays."""
+        named = dict(params)
+        apart = named.pop("M", None)
+        layers = [layer.layer for layer in self.layers]
+        return GridNetwork(layers, grid, K, cast(ArrayLike | None, apart), by_layer(self.layers, named, self._kinds))
+
+    def perpendicular_modes(self, /, K: ArrayLike, **params: Parameter) -> list[Array]:
+        """The perpendicular susceptibility of waves over a torus, at the kernels that enter the layers.
+
+        A change of the stream whose variance varies over positions like ``cos(k x)``, independent at different ones,
+        varies so behind the layer, with this gain. Only k = 0 can be critical: a window averages all other waves.
+
+        Args:
+            K: array of covariances over displacements that enters the first layer.
+            params: numbers for all parameters, by name.
+
+        Returns:
+            For every layer an array of the shape of the torus: at ``[m1, m2]`` the gain of ``k_j = 2 pi m_j/P_j``.
+            Windows that are not symmetric shift waves: their gains are complex.
+
+        Raises:
+            DeclarationError: inputs have no positions, or what is no kernel of them.
+            UnsupportedLayer: positions are no torus, a layer has a stride, or moves positions together.
+
+        Examples:
+            A window of three on four pixels keeps ``(1 + 2 cos k)/3``:
+
+            >>> net = sr.network(["Conv(z, 1, 0)"], positions=sr.Torus(4))
+            >>> [round(float(gain), 4) for gain in net.perpendicular_modes([1, 0, 0, 0])[0]]
+            [1.0, 0.3333, -0.3333, 0.3333]
+        """
+        return self._on_torus(K, params).perpendicular_waves
+
+    def parallel_modes(self, /, K: ArrayLike, **params: Parameter) -> list[Array]:
+        """The parallel susceptibility of waves over a torus, at the kernels that enter the layers.
+
+        A small variation of the neurons' variance over positions like ``cos(k x)`` grows by this factor.
+
+        Args:
+            K: array of covariances over displacements that enters the first layer.
+            params: numbers for all parameters, by name.
+
+        Returns:
+            For every layer an array of the shape of the torus, as for ``perpendicular_modes``.
+
+        Raises:
+            DeclarationError: inputs have no positions, or what is no kernel of them.
+            UnsupportedLayer: positions are no torus, a layer has a stride, or moves positions together.
+
+        Examples:
+            Of ``K' = 3 K^2`` the slope is 6 K, which a window of three on four pixels keeps but for the waves:
+
+            >>> net = sr.network(["Conv(z^2, 1, 0)"], positions=sr.Torus(4))
+            >>> [round(float(gain), 4) for gain in net.parallel_modes([1, 0, 0, 0])[0]]
+            [6.0, 2.0, -2.0, 2.0]
+        """
+        return self._on_torus(K, params).parallel_waves
+
+    def _on_torus(self, K: ArrayLike, params: Mapping[str, Parameter]) -> GridNetwork:
+        if (grid := self._grid) is None:
+            remedy = "pass positions=sr.Torus(8, 8) to sr.derive or sr.network"
+            raise DeclarationError("waves over positions", "inputs of the network have no neighbours", remedy)
+        return self._on_grid(grid, K, params)
 
     def similarity(self, /, K: Number, C: Number, **params: Parameter) -> list[mp.mpf]:
         """How alike tokens are in front of every layer and behind the last: the cosine of two of them, ``C/K``.
@@ -55,8 +131,8 @@ class PositionNetwork:
         /,
         l0: Number,
         l: Number,  # noqa: E741 (the name in the literature)
-        K: Number,
-        C: Number,
+        K: Any,
+        C: Number | None = None,
         tokens: str = "one",
         **params: Parameter,
     ) -> mp.mpf:
@@ -65,14 +141,14 @@ class PositionNetwork:
         Args:
             l0: from the stream after so many layers; 0 is the stream of kernel K.
             l: to the stream after so many layers.
-            K: kernel of a token that enters the first layer.
+            K: kernel of a token that enters the first layer; on a Torus or Listed an array of covariances.
             C: covariance of two tokens.
             tokens: "one": the squared derivatives of a token in all of them, summed; "all": all of them are moved
-                alike.
-            params: numbers, by name.
+                alike. Where positions differ it is the mean over those of the output.
+            params: numbers, by name; of a batch on a torus also M, the covariance of two inputs, one of which is moved.
 
         Raises:
-            DeclarationError: inputs have no positions, l0 > l, or another word.
+            DeclarationError: inputs have no positions, l0 > l, or another word; C is missing.
 
         Examples:
             >>> layer = sr.layer("Attention(z, 1, 0, 0, 1)")  # the average over four tokens
@@ -85,6 +161,10 @@ class PositionNetwork:
         if tokens not in ("one", "all") or not first <= last <= len(self.layers):
             found = f"tokens = {tokens} from layer {first} to layer {last} of {len(self.layers)}"
             raise DeclarationError("an averaged partial Jacobian norm", found, 'pass l0 <= l and "one" or "all"')
+        if (grid := self._grid) is not None:
+            return mp.mpf(self._on_grid(grid, K, params).apjn(first, last, tokens == "all"))
+        if C is None:
+            raise DeclarationError("gradients of tokens", "C, the covariance of two, has no value", "pass C=0.5")
         change = {"t": mp.mpf(1), "s": mp.mpf(tokens == "all")}
         for layer, values in self._walked(K, {**params, "C": C})[0][first:last]:
             maps = {"t": layer.quantity("tangent_map"), "s": layer.quantity("tangent_covariance_map")}

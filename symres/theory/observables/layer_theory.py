@@ -227,6 +227,16 @@ class LayerTheory(Subject):
         return (self.positions or ONE).size
 
     @property
+    def is_exchangeable(self) -> bool:
+        """Whether any two positions are alike, as far as an input has any.
+
+        Examples:
+            >>> [sr.derive("Conv(z, 1, 0)", positions=of).is_exchangeable for of in (sr.Tokens(8), sr.Torus(8))]
+            [True, False]
+        """
+        return not self.has_positions or isinstance(self.positions, Tokens)
+
+    @property
     def is_uncorrelated(self) -> bool:
         """Whether it holds for positions without covariance alone.
 

@@ -13,6 +13,7 @@ from ...core.errors import NoClosedForm, SymresError, UnsupportedLayer
 from ...functions.balls import enclose
 from ...gaussian.calculus.distributions import averaged
 from ...gaussian.calculus.expectation import Gaussian
+from ...layers.grids import Lattice
 from ...layers.layer import Layer
 from ...layers.layouts import BATCH, ONE, TWO, TWO_INPUTS, Axis, Label, Layout, Pair
 from ..walk.assignments import total_derivative
@@ -71,11 +72,15 @@ class LayerWalks:
         """The law of a layout; without covariances of positions where the layer has none.
 
         Raises:
-            UnsupportedLayer: it averages over a batch of inputs with positions.
+            UnsupportedLayer: it averages over a batch of inputs with positions, or positions are unlike one another.
         """
+        if isinstance(layout.positions, Lattice) and not layout.positions.is_homogeneous:
+            found = "no two are alike, so that kernels are matrices"
+            raise UnsupportedLayer(f"a formula for {layout.positions}", found, "ask for kernels(depth, K) or apjn")
         if self.layer.program.has_batch and layout.positions != ONE:
-            found = "the variance over a batch and over positions is not derived yet"
-            raise UnsupportedLayer(f"the layer {self.layer.name}", found, "normalise over neurons: LayerNorm, RMSNorm")
+            found = "formulas know no variance over a batch and over positions"
+            remedy = "normalise over neurons: LayerNorm, RMSNorm; on a Torus ask for kernels(depth, K, M=...)"
+            raise UnsupportedLayer(f"the layer {self.layer.name}", found, remedy)
         kernel = layout.kernel
         if self.layer.program.is_uncorrelated:
             kernel = {pair: value if layout.is_one_position(pair) else sp.S.Zero for pair, value in kernel.items()}

@@ -96,11 +96,15 @@ class Walk:
         width = self.program.width(mean.integrand)
         for a in self.labels:
             average = EmpiricalAverage(((mean.integrand, a),), width=width)
-            value = self._value(average)
-            if value == 0 and mean.name in self.program.divisors:
-                found = f"what it divides by, the average {mean}, is 0 for every kernel"
-                raise UnsupportedLayer(f"the node {mean.node}", found, "normalise something that varies")
+            value = self._required(mean, self._value(average))
             self._statistics[mean.name, a] = self._kept(self.name(mean.name, a), value, average)
+
+    def _required(self, mean: Mean, value: sp.Expr) -> sp.Expr:
+        """The value of a statistic, which is not 0 if a normaliser divides by it."""
+        if value == 0 and mean.name in self.program.divisors:
+            found = f"what it divides by, the average {mean}, is 0 for every kernel"
+            raise UnsupportedLayer(f"the node {mean.node}", found, "normalise something that varies")
+        return value
 
     def _draw(self, draw: Draw) -> None:
         width = self.program.width(draw.u)

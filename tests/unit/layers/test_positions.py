@@ -119,7 +119,7 @@ def test_a_pool_of_neurons_is_their_average():
         (lambda: sr.mixer("relu").derive(positions=sr.Tokens("oo")).kernel_map, "unlike one another"),
         (lambda: sr.mixer("erf").derive(positions=sr.Tokens(16)).kernel_map, "unlike one another"),
         (lambda: sr.layer("Conv(relu(z), stride=2)").derive().kernel_map, "fewer positions"),
-        (lambda: sr.conv_resnet("relu", norm="batch").derive().kernel_map, "not derived yet"),
+        (lambda: sr.conv_resnet("relu", norm="batch").derive().kernel_map, "no variance over a batch"),
         (lambda: sr.layer("TokenMix(z, 1, C_b)").derive().kernel_map, "biases of positions"),
         (lambda: sr.Tokens(0), "not a number of tokens"),
         (lambda: sr.Tokens("1/2"), "not a number of tokens"),

@@ -1,0 +1,265 @@
+"""The law of the neurons of a layer at all positions of a grid, in double precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias
+
+import sympy as sp
+
+from ...core.errors import DeclarationError, UnsupportedLayer
+from ...core.symbols import z
+from ...layers.across import GridGrams
+from ...layers.grids import Lattice, Modes, Pairs, Torus
+from ...layers.layouts import MEAN
+from ...numerics.deferred_numpy import Array, NDArray, np
+from .stretches import ONE, OTHER, Compiled, DrawStep, PairFormula, Role, Stretches
+
+Changes: TypeAlias = Mapping[sp.Symbol, Array]  # covariances of changes of each source
+
+_PARALLEL = 4e-16  # relative difference from the variances of covariances that are equal to them
+_SMALLEST, _NOTHING = 1e-290, 1e-280  # in the place of variances that are 0, and what may come of it
+_TRACE = 1e-140  # covariances that such variances leave
+_BELOW = 1 - 4e-16  # the largest correlation of neurons that are not parallel
+
+
+@dataclass(frozen=True)
+class State:
+    """The kernel of the stream at all positions.
+
+    Args:
+        grid: of the positions.
+        kernel: covariances of pairs of positions.
+        apart: covariance of two inputs of a batch, at any positions; None where there is no batch.
+    """
+
+    grid: Lattice
+    kernel: Array
+    apart: float | None = None
+
+
+class GridLaw:
+    """What a layer makes of the kernel that enters it.
+
+    Args:
+        formulas: of the layer.
+        state: what enters.
+        numbers: of the parameters.
+
+    Raises:
+        DeclarationError: a normaliser divides by 0 at a position.
+        UnsupportedLayer: terms with different strides are added, or a draw has no rule for this grid.
+    """
+
+    def __init__(self, formulas: Stretches, state: State, numbers: Mapping[sp.Symbol, float]) -> None:
+        self._formulas, self._numbers = formulas, numbers
+        self._laws: dict[sp.Symbol, State] = {z: state}  # of each source
+        self._statistics: dict[sp.Symbol, tuple[Lattice, Array]] = {}
+        self._grams: dict[sp.Symbol, GridGrams] = {}
+        for step in formulas.law.steps:
+            if isinstance(step, DrawStep):
+                self._draw(step)
+                continue
+            grid = self._grid([step.value])
+            values = np.broadcast_to(self._alone(step.value, {}, grid), grid.alone(grid.identity).shape)
+            is_shared = step.mean.over == "position"
+            self._statistics[step.mean.name] = grid, grid.everywhere(values) if is_shared else values
+        for divisor in formulas.divisors:
+            if np.min(self._at(divisor, {}, state.grid, self._grid([divisor]).own)) < _NOTHING:
+                found = "neurons at a position are 0, and have no direction for a normaliser"
+                raise DeclarationError(f"a layer on {state.grid}", found, "pass a kernel above 0 at every position")
+
+    def _draw(self, step: DrawStep) -> None:
+        draw, grid = step.draw, self._grid([gram.pair for gram in step.grams])
+        grams = GridGrams(grid, [self._array(gram, {}, grid) for gram in step.grams], self._number)
+        kernel = self._number(draw.C_b) + self._number(draw.C_W) * draw.across.grid_kernel(grams)
+        apart = self._apart(step.grams[0])
+        if apart is not None:
+            apart = self._number(draw.C_b) + self._number(draw.C_W) * apart
+        self._grams[draw.name] = grams
+        self._laws[draw.name] = State(draw.across.grid_behind(grid), kernel, apart)
+
+    @cached_property
+    def next(self) -> State:
+        """The kernel of the next stream."""
+        formula = self._formulas.next
+        grid = self._grid([formula.pair])
+        kernel = self._array(formula, {}, grid)
+        return State(grid, np.where(np.abs(kernel) < _TRACE, 0.0, kernel), self._apart(formula))
+
+    def tangent(self, change: Array) -> Array:
+        """The covariances of changes of the next stream, which are independent of the neurons, from those before."""
+        return self._changed(change, lambda grid: grid, self._array)
+
+    def perpendicular_waves(self) -> Array:
+        """By how much variances of changes that vary over positions like ``exp(i k x)`` grow, for all k; flat.
+
+        Raises:
+            UnsupportedLayer: positions are no torus, or are moved together.
+        """
+        modes = self._modes(self._laws[z].grid)
+        change = np.ones(modes.own.pick.shape)
+        return self._changed(change, self._modes, lambda f, changes, grid: self._alone(f.alone, changes, grid))
+
+    def parallel_waves(self) -> Array:
+        """By how much small variations of the neurons' variance over positions grow, for all k; flat.
+
+        Raises:
+            UnsupportedLayer: positions are no torus, or an average over all responds.
+        """
+        modes = self._modes(self._laws[z].grid)
+        moved = {z: np.ones(modes.own.pick.shape)}
+
+        def response(formula: Compiled, grid: Lattice) -> Array:
+            total = np.zeros(modes.own.pick.shape)
+            for symbol, slope in formula.slopes.items():
+                role = formula.roles[symbol]
+                if role.other is not None and MEAN in (role.one.position, role.other.position, role.one.input):
+                    grid.with_mean(total)  # refuses
+                total = total + self._at(slope, {}, grid, grid.own) * moved[role.name]
+            return total
+
+        for step in self._formulas.law.steps:
+            if isinstance(step, DrawStep):
+                draw, grid = step.draw, self._modes(self._grams[step.draw.name].grid)
+                grams = GridGrams(grid, self._grams[draw.name].grams, self._number)
+                changes = [response(gram.alone, grid) for gram in step.grams]
+                moved[draw.name] = self._number(draw.C_W) * draw.across.grid_tangent(grams, changes)
+                continue
+            name = step.mean.name
+            change = response(step.value, self._modes(self._statistics[name][0]))
+            moved[name] = np.where(np.arange(len(change)) == 0, change, 0) if step.mean.over == "position" else change
+        return response(self._formulas.next.alone, self._modes(self.next.grid))
+
+    def _modes(self, grid: Lattice) -> Modes:
+        if isinstance(grid, Torus):
+            return Modes(*grid.shape)
+        raise UnsupportedLayer(f"waves on {grid}", "positions are not alike", "pass positions=Torus(8, 8)")
+
+    def _changed(
+        self,
+        change: Array,
+        seen: Callable[[Lattice], Lattice],
+        values: Callable[[PairFormula, Changes, Lattice], Array],
+    ) -> Array:
+        changes = {z: change}
+        for name, formulas in self._formulas.changes.items():
+            draw = next(draw for draw in self._formulas.law.program.draws if draw.name == name)
+            grams = self._grams[name]
+            grid = seen(grams.grid)
+            moved = [values(formula, changes, grid) for formula in formulas]
+            rule = draw.across.grid_tangent(GridGrams(grid, grams.grams, self._number), moved)
+            changes[name] = self._number(draw.C_W) * rule
+        return values(self._formulas.next_change, changes, seen(self.next.grid))
+
+    # ---- formulas on arrays ------------------------------------------------------------------------------------
+
+    def _number(self, expression: sp.Expr) -> float:
+        return float(expression.xreplace(dict(self._numbers)))
+
+    def _grid(self, formulas: Sequence[Compiled]) -> Lattice:
+        """The positions of what stands in some formulas.
+
+        Raises:
+            UnsupportedLayer: there are several.
+        """
+        names = {role.name for formula in formulas for role in formula.roles.values()}
+        grids = {self._laws[name].grid if name in self._laws else self._statistics[name][0] for name in names}
+        if len(grids) > 1:
+            shown = " and ".join(sorted(map(str, grids)))
+            raise UnsupportedLayer("a layer with a stride", f"it adds neurons on {shown}", "take equal strides")
+        return next(iter(grids), self._laws[z].grid)
+
+    def _array(self, formula: PairFormula, changes: Changes, grid: Lattice) -> Array:
+        """The values for all pairs of positions."""
+        return self._values(formula, changes, grid, grid.table)[grid.table.spread]
+
+    def _apart(self, formula: PairFormula) -> float | None:
+        """The value for two inputs of a batch, if there is one."""
+        if self._laws[z].apart is None:
+            return None
+        grid = self._laws[z].grid
+        return float(self._values(formula, {}, grid, replace(grid.own, is_apart=True))[0])
+
+    def _values(self, formula: PairFormula, changes: Changes, grid: Lattice, pairs: Pairs) -> Array:
+        """The values for some pairs; where both neurons are one, the formula of one."""
+        is_one = self._are_one(formula, pairs)
+        values = np.empty(len(pairs.first))
+        for chosen, compiled in ((is_one, formula.alone), (~is_one, formula.pair)):
+            if chosen.any():
+                values[chosen] = self._at(compiled, changes, grid, pairs.only(chosen))
+        return values
+
+    def _alone(self, compiled: Compiled, changes: Changes, grid: Lattice) -> Array:
+        """The values at every place."""
+        return np.broadcast_to(self._at(compiled, changes, grid, grid.own), grid.own.pick.shape)
+
+    def _at(self, compiled: Compiled, changes: Changes, grid: Lattice, pairs: Pairs) -> Array | float:
+        def number(symbol: sp.Symbol) -> Array | float:
+            role = compiled.roles.get(symbol)
+            return self._numbers[symbol] if role is None else self._of_role(role, changes, grid, pairs)
+
+        return compiled(number)
+
+    def _are_one(self, formula: PairFormula, pairs: Pairs) -> NDArray[np.bool_]:
+        """Whether the neurons of both places are one: all that stands in the formula has the same value there."""
+        result = np.ones(len(pairs.first), dtype=bool)
+        both: Array | float
+        for name in {role.name for role in formula.pair.roles.values()}:
+            if name in self._statistics:
+                values = self._statistics[name][1]
+                both, one, other = values[pairs.first], values[pairs.first], values[pairs.second]
+            else:
+                values = self._variances(name)
+                both, one, other = self._both(name, pairs), values[pairs.first], values[pairs.second]
+            for variance in (one, other):
+                result &= np.abs(both - variance) <= _PARALLEL * np.abs(variance)
+        return result if formula.pair.roles else pairs.first == pairs.second
+
+    def _of_role(self, role: Role, changes: Changes, grid: Lattice, pairs: Pairs) -> Array | float:
+        """The values of a symbol for some pairs."""
+        places = {ONE.input: pairs.first, OTHER.input: pairs.second}
+        if role.other is None:
+            return self._statistics[role.name][1][places[role.one.input]]
+        labels, is_change = (role.one, role.other), role.one.is_tangent
+        is_one_input = role.one.input == role.other.input
+        if MEAN in (role.one.input, role.other.input) or (pairs.is_apart and not is_one_input):
+            return self._between(role.name)
+        of = grid if is_change else self._laws[role.name].grid
+        covariances = changes[role.name] if is_change else self._laws[role.name].kernel
+        if means := [label for label in labels if label.position == MEAN]:
+            rows = of.with_mean(covariances)
+            if len(means) == 2:
+                return float(rows.mean())
+            if is_change and is_one_input:  # of a formula of one place that stands for two
+                return (rows[pairs.first] + rows[pairs.second]) / 2
+            (label,) = (label for label in labels if label.position != MEAN)
+            return rows[places[label.input]]
+        if is_change:
+            return covariances.ravel()[pairs.pick]
+        variances = np.maximum(self._variances(role.name), _SMALLEST)
+        if is_one_input:
+            return variances[places[role.one.input]]
+        largest = _BELOW * np.sqrt(variances[pairs.first] * variances[pairs.second])
+        return np.clip(self._both(role.name, pairs), -largest, largest)
+
+    def _variances(self, name: sp.Symbol) -> Array:
+        state = self._laws[name]
+        return state.grid.alone(state.kernel)
+
+    def _both(self, name: sp.Symbol, pairs: Pairs) -> Array | float:
+        """The covariances of a source at both places."""
+        return self._between(name) if pairs.is_apart else self._laws[name].kernel.ravel()[pairs.pick]
+
+    def _between(self, name: sp.Symbol) -> float:
+        """The covariance of a source between two inputs of a batch.
+
+        Raises:
+            DeclarationError: there is no number for it.
+        """
+        if (apart := self._laws[name].apart) is None:
+            found = "M, the covariance of two inputs of the batch, has no value"
+            raise DeclarationError("kernels of a batch on a grid", found, "pass it by name: M=0.1")
+        return apart
