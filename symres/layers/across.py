@@ -32,13 +32,15 @@ class Grams:
         layout: of the places.
         within: those of a sequence with itself, of each argument.
         between: those of two sequences.
-        weight: by which the variances of weights inside of a rule count, for two sequences.
+        queries: by which the variance of weights of queries counts, for two sequences.
+        keys: of keys.
     """
 
     layout: Layout
     within: Sequence[Gram]
     between: Sequence[Gram]
-    weight: sp.Expr = sp.S.One
+    queries: sp.Expr = sp.S.One
+    keys: sp.Expr = sp.S.One
 
 
 class Across(ABC):
@@ -76,10 +78,15 @@ class Across(ABC):
         ]
         return self._slopes(Grams(layout, grams, between))
 
-    def fresh(self, layout: Layout, grams: Sequence[Gram]) -> Gram:
-        """The tangent kernel of the rule's weights, those inside of it and those that draw alike."""
-        inside = self._slopes(Grams(layout, grams, grams, 1 + _STEP))
-        return {pair: value + inside[pair] for pair, value in self.kernel(layout, grams).items()}
+    def fresh(self, layout: Layout, grams: Sequence[Gram], C_W: sp.Expr) -> Mapping[str, Gram]:
+        """The tangent kernel of each of the rule's weights, by its letter.
+
+        Args:
+            layout: of the places.
+            grams: the Gram numbers of each argument.
+            C_W: fan_in * Var(weight) of the draw.
+        """
+        return {"W": _scaled(C_W, self.kernel(layout, grams))}
 
     def _every(self, grams: Grams) -> Gram:
         return {pair: self.covariance(pair, grams) for pair in grams.layout.pairs}
@@ -171,6 +178,7 @@ class Attend(Across):
         queries: what queries are made of; None: of the argument of the draw, of which keys and values are.
         power: of 1/d in the scale of scores, 1/2 or 1.
         is_tied: whether queries and keys have one weight.
+        bias: the variance that biases of values have behind the heads.
     """
 
     C_Q: sp.Expr
@@ -179,6 +187,7 @@ class Attend(Across):
     queries: sp.Expr | None = None
     power: sp.Expr = sp.S.Half
     is_tied: bool = False
+    bias: sp.Expr = sp.S.Zero
 
     @property
     def arguments(self) -> tuple[sp.Expr, ...]:
@@ -190,9 +199,15 @@ class Attend(Across):
         same, other = self._keys(pair, grams)
         return other + (same - other) * self._overlap(pair, grams)
 
-    def fresh(self, layout: Layout, grams: Sequence[Gram]) -> Gram:
-        """Twice the rule's: outputs and values draw alike, queries and keys have the same share."""
-        return {pair: 2 * value for pair, value in super().fresh(layout, grams).items()}
+    def fresh(self, layout: Layout, grams: Sequence[Gram], C_W: sp.Expr) -> Mapping[str, Gram]:
+        """That of queries and keys, whose scores are weights of the values; of values, and of outputs."""
+        values = _scaled(C_W, self.kernel(layout, grams))
+        return {
+            "Q": _scaled(C_W, self._slopes(Grams(layout, grams, grams, queries=1 + _STEP))),
+            "K": _scaled(C_W, self._slopes(Grams(layout, grams, grams, keys=1 + _STEP))),
+            "V": values,
+            "O": {pair: value + self.bias for pair, value in values.items()},
+        }
 
     def _overlap(self, pair: Pair, grams: Grams) -> sp.Expr:
         """``sum_b A_b A'_b`` of two queries."""
@@ -208,8 +223,8 @@ class Attend(Across):
             return 1 / T
         queries = [grams.within[-1][layout.at_one_position((a, a))] for a in pair]
         variances = [self._score(query, spread) for query, spread in zip(queries, spreads, strict=True)]
-        both = self._score(grams.between[-1][pair], operator.sub(*self._keys(pair, grams)))
-        return SoftmaxOverlap(*variances, grams.weight * both, T)
+        both = self._score(grams.queries * grams.between[-1][pair], operator.sub(*self._keys(pair, grams)))
+        return SoftmaxOverlap(*variances, grams.keys * both, T)
 
     def _keys(self, pair: Pair, grams: Grams) -> tuple[sp.Expr, sp.Expr]:
         """The Gram numbers of two keys of some inputs at one position, and at two."""
@@ -224,6 +239,10 @@ class Attend(Across):
     def _score(self, query: sp.Expr, spread: sp.Expr) -> sp.Expr:
         """The covariance of two scores."""
         return self.C_K * (self.C_Q * query + self.C_bQ) * spread
+
+
+def _scaled(factor: sp.Expr, gram: Gram) -> Gram:
+    return {pair: factor * value for pair, value in gram.items()}
 
 
 HERE = Here()

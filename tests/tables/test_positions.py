@@ -12,6 +12,7 @@ from symres.layers.positions import positions_of
 ROWS = json.loads((Path(__file__).parents[1] / "oracles" / "positions.json").read_text())
 OVERLAPS = [row for row in ROWS if row["quantity"] in ("B", "dB")]
 STREAM = ("q", "p", "rho", "t", "s", "t_alike")
+WEIGHTS = [row for row in ROWS if row["quantity"].startswith("ntk_") and row["stderr"] is None]
 SEQUENCES = [row for row in ROWS if row["quantity"] in ("c", "e") and row["stderr"] is None]
 
 
@@ -67,3 +68,14 @@ def test_two_sequences(row):
     numbers = {name: start[other] for name, other in names.items()} | row["values"]
     quantity = theory.quantity("sequence_map" if row["quantity"] == "c" else "sequence_cross_map")
     assert float(quantity.evalf(12, **used(quantity, numbers))) == pytest.approx(row["value"], rel=1e-10)
+
+
+@pytest.mark.parametrize("row", WEIGHTS, ids=[row["id"] for row in WEIGHTS])
+def test_tangent_kernels_of_weights(row):
+    theory, (_, letter, place) = (
+        sr.derive(row["layer"], positions=positions_of(row["positions"])),
+        row["quantity"].split("_"),
+    )
+    quantity = theory.tangent_kernel_of(letter)["qp".index(place)]
+    numbers = {"K": row["start"]["q"], "C": row["start"]["p"]} | row["values"]
+    assert float(quantity.evalf(12, **used(quantity, numbers))) == pytest.approx(row["value"], rel=1e-12)
