@@ -11,14 +11,13 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, TypeAlias
 
 import sympy as sp
 
 from ..core.errors import UnsupportedLayer
-from ..functions.records.softmax_family import SoftmaxOverlap
-from .layouts import MEAN, Layout, Pair
+from ..functions.records.softmax_family import SoftmaxEntropy, SoftmaxOverlap
+from .layouts import MEAN, Label, Layout, Pair
 
 Gram: TypeAlias = Mapping[Pair, sp.Expr]
 _STEP = sp.Dummy("step", real=True)
@@ -87,6 +86,10 @@ class Across(ABC):
             C_W: fan_in * Var(weight) of the draw.
         """
         return {"W": _scaled(C_W, self.kernel(layout, grams))}
+
+    def entropy(self, layout: Layout, grams: Sequence[Gram]) -> sp.Expr | None:
+        """The mean entropy, in nats, of the weights with which a position reads the others; None without any."""
+        return None
 
     def _every(self, grams: Grams) -> Gram:
         return {pair: self.covariance(pair, grams) for pair in grams.layout.pairs}
@@ -209,22 +212,38 @@ class Attend(Across):
             "O": {pair: value + self.bias for pair, value in values.items()},
         }
 
+    def entropy(self, layout: Layout, grams: Sequence[Gram]) -> sp.Expr:
+        """That of the softmax of the scores of one query."""
+        T, pair = layout.positions.size, layout.pairs[0]
+        alone = Grams(layout, grams, grams)
+        if self.is_tied:
+            one, other = self._tied(T, self._spread(pair[0], alone))
+            return -one * sp.log(one) - (T - 1) * other * sp.log(other)
+        return sp.log(T) if self.power == 1 else SoftmaxEntropy(self._variance(pair[0], alone), T)
+
     def _overlap(self, pair: Pair, grams: Grams) -> sp.Expr:
         """``sum_b A_b A'_b`` of two queries."""
         layout, T = grams.layout, grams.layout.positions.size
         alone = Grams(layout, grams.within, grams.within)
-        spreads = [operator.sub(*self._keys((a, a), alone)) for a in pair]
         if self.is_tied:  # the score of a token with itself is larger than those with others, which are equal
-            (one, other), (few, less) = zip(*map(partial(self._tied, T), spreads), strict=True)
+            (one, few), (other, less) = (self._tied(T, self._spread(a, alone)) for a in pair)
             if layout.is_one_position(pair):
                 return one * other + (T - 1) * few * less
             return one * less + few * other + (T - 2) * few * less
         if self.power == 1:
             return 1 / T
-        queries = [grams.within[-1][layout.at_one_position((a, a))] for a in pair]
-        variances = [self._score(query, spread) for query, spread in zip(queries, spreads, strict=True)]
+        variances = [self._variance(a, alone) for a in pair]
         both = self._score(grams.queries * grams.between[-1][pair], operator.sub(*self._keys(pair, grams)))
         return SoftmaxOverlap(*variances, grams.keys * both, T)
+
+    def _spread(self, label: Label, alone: Grams) -> sp.Expr:
+        """By how much the Gram number of a key with itself exceeds that with another."""
+        return operator.sub(*self._keys((label, label), alone))
+
+    def _variance(self, label: Label, alone: Grams) -> sp.Expr:
+        """That of scores of a query."""
+        query = alone.within[-1][alone.layout.at_one_position((label, label))]
+        return self._score(query, self._spread(label, alone))
 
     def _keys(self, pair: Pair, grams: Grams) -> tuple[sp.Expr, sp.Expr]:
         """The Gram numbers of two keys of some inputs at one position, and at two."""

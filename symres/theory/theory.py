@@ -253,6 +253,7 @@ class Theory(TokenTheory, Shown):
 
     kernels = of_networks(Network.kernels)
     similarity = of_networks(Network.similarity)
+    entropy = of_networks(Network.entropy)
     apjn = of_networks(Network.apjn)
     dual_kernels = of_networks(Network.dual_kernels)
     displacement = of_networks(Network.displacement)

@@ -8,11 +8,13 @@ import pytest
 
 import symres as sr
 from symres.layers.positions import positions_of
+from symres.numerics.softmax_entropy import softmax_entropy
 
 ROWS = json.loads((Path(__file__).parents[1] / "oracles" / "positions.json").read_text())
 OVERLAPS = [row for row in ROWS if row["quantity"] in ("B", "dB")]
 STREAM = ("q", "p", "rho", "t", "s", "t_alike")
 WEIGHTS = [row for row in ROWS if row["quantity"].startswith("ntk_") and row["stderr"] is None]
+ENTROPIES = [row for row in ROWS if row["quantity"] == "entropy"]
 SEQUENCES = [row for row in ROWS if row["quantity"] in ("c", "e") and row["stderr"] is None]
 
 
@@ -37,6 +39,11 @@ def test_overlaps(row):
     scores = (values[name] for name in ("S1", "S2", "k", "T"))
     found = sr.softmax_overlap(*scores, derivative="k" if row["quantity"] == "dB" else None)
     assert found == pytest.approx(row["value"], rel=2e-13)
+
+
+@pytest.mark.parametrize("row", ENTROPIES, ids=[row["id"] for row in ENTROPIES])
+def test_entropies(row):
+    assert softmax_entropy(row["values"]["S1"], row["values"]["T"]) == pytest.approx(row["value"], rel=1e-12)
 
 
 @pytest.mark.sample(40)

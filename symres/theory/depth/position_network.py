@@ -8,6 +8,8 @@ import mpmath as mp
 
 from ...core.errors import DeclarationError
 from ...core.scalars import Number, whole
+from ...layers.across import Attend
+from ..observables.layer_maps import ATTENTION_ENTROPY
 from ..observables.layer_theory import LayerTheory
 from .fluctuating_network import Parameter, Values, number_of
 
@@ -49,6 +51,38 @@ class PositionNetwork:
         """
         self._require_positions("token similarities")
         return [state["C"] / state["K"] for state in self._walked(K, {**params, "C": C})[1]]
+
+    def entropy(self, /, K: Number, C: Number, **params: Parameter) -> list[mp.mpf]:
+        """The entropy of attention in every layer, over that of uniform weights: ``H/log(T)``.
+
+        0 where each token attends to one, 1 where it attends to all alike, as it does when tokens have become equal.
+        Of a layer with several attentions it is their mean.
+
+        Args:
+            K: kernel of a token that enters the first layer.
+            C: covariance of two tokens.
+            params: numbers for all parameters, by name; a list has one for each layer.
+
+        Returns:
+            One number for each layer, exact to 12 digits for many wide heads; 1 for one token.
+
+        Raises:
+            DeclarationError: inputs have no positions, or a layer has no attention.
+
+        Examples:
+            Scores between tokens that normalisation makes equally long, of variances up to ``C_Q C_K``:
+
+            >>> layer = sr.layer("z + Attention(LayerNorm(z), 1, 0, 8, 1)")
+            >>> [round(float(h), 3) for h in sr.network([layer]*3, positions=sr.Tokens(16)).entropy(K=1, C=0)]
+            [0.333, 0.783, 0.894]
+        """
+        self._require_positions("entropies of attention")
+        for layer in self.layers:
+            if not any(isinstance(draw.across, Attend) for draw in layer.layer.program.draws):
+                found = f"the layer {layer.layer.name} has no attention"
+                raise DeclarationError("entropies of attention", found, "ask for similarity(K, C)")
+        rows = self._walked(K, {**params, "C": C})[0]
+        return [number_of(layer.derived(ATTENTION_ENTROPY), values) for layer, values in rows]
 
     def apjn(
         self,

@@ -231,6 +231,24 @@ TANGENT_COVARIANCE_MAP = _OfPositions(
 )
 
 
+def _entropy(walks: LayerWalks) -> sp.Expr:
+    """The mean entropy of the attentions of a layer over that of uniform weights; 1 of one token, and of very many."""
+    entropies, size = walks.one.entropies(), walks.positions.size
+    if size in (1, sp.oo):
+        return sp.S.One
+    return sp.Add(*entropies) / (len(entropies) * sp.log(size))
+
+
+ATTENTION_ENTROPY = _OfPositions(
+    name="attention_entropy",
+    sign=("H", "H"),
+    notation=r"\mathrm{H}/\log T",
+    meaning="mean entropy of the weights of attention over that of uniform weights",
+    arguments=(symbols.K, symbols.C),
+    define=_entropy,
+)
+
+
 def weight_kernel(letter: str, is_one_position: bool) -> LayerObservable:
     """What one weight of the attention of a layer adds to its tangent kernel.
 
