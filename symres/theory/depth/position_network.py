@@ -50,7 +50,7 @@ class PositionNetwork:
             [0.0, 1.0]
         """
         self._require_positions("token similarities")
-        return [state["C"] / state["K"] for state in self._walked(K, {**params, "C": C})[1]]
+        return [_similarity(state) for state in self._walked(K, {**params, "C": C})[1]]
 
     def entropy(self, /, K: Number, C: Number, **params: Parameter) -> list[mp.mpf]:
         """The entropy of attention in every layer, over that of uniform weights: ``H/log(T)``.
@@ -74,7 +74,7 @@ class PositionNetwork:
 
             >>> layer = sr.layer("z + Attention(LayerNorm(z), 1, 0, 8, 1)")
             >>> [round(float(h), 3) for h in sr.network([layer]*3, positions=sr.Tokens(16)).entropy(K=1, C=0)]
-            [0.333, 0.783, 0.894]
+            [0.44, 0.449, 0.46]
         """
         self._require_positions("entropies of attention")
         for layer in self.layers:
@@ -121,11 +121,20 @@ class PositionNetwork:
             raise DeclarationError("an averaged partial Jacobian norm", found, 'pass l0 <= l and "one" or "all"')
         change = {"t": mp.mpf(1), "s": mp.mpf(tokens == "all")}
         for layer, values in self._walked(K, {**params, "C": C})[0][first:last]:
-            maps = {"t": layer.quantity("tangent_map"), "s": layer.quantity("tangent_covariance_map")}
-            change = {name: number_of(quantity, values | change) for name, quantity in maps.items()}
+            moved = layer.token_maps.tangents(values | change)
+            if moved is None:
+                maps = {"t": layer.quantity("tangent_map"), "s": layer.quantity("tangent_covariance_map")}
+                moved = {name: number_of(quantity, values | change) for name, quantity in maps.items()}
+            change = moved
         return change["t"]
 
     def _require_positions(self, asked: str) -> None:
         if not all(layer.has_positions for layer in self.layers):
             remedy = "pass positions=sr.Tokens(16) to sr.derive or sr.network"
             raise DeclarationError(asked, "inputs of the network have no positions", remedy)
+
+
+def _similarity(state: State) -> mp.mpf:
+    """C/K with all the digits of 1 - C/K."""
+    with mp.workprec(53 + (int(mp.log(state["K"] / (state["K"] - state["C"]), 2)) if state["K"] > state["C"] else 0)):
+        return state["C"] / state["K"]

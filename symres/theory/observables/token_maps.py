@@ -1,0 +1,182 @@
+"""The maps of a layer of tokens as programs of balls, compiled once for stacks of many layers.
+
+Where tokens become alike ``K - C`` is small, and the maps cancel to as many digits. So kernels and covariances are
+carried with all the digits that their difference needs, and programs run in that precision. Only the overlaps of
+attention are sums in double precision: they multiply ``K - C``, whose relative accuracy they keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TypeAlias
+
+import mpmath as mp
+import sympy as sp
+from flint import arb, ctx
+
+from ...core.scalars import Number
+from ...core.symbols import C, K
+from ...functions.balls import compile_ball, to_ball, value_and_radius
+from ...functions.records.softmax_family import SoftmaxOverlap
+from ...numerics.softmax_overlap import overlap_ball
+from ...results.arguments_of_quantities import Arguments
+from ...results.quantity import Quantity
+from ..quantities.build import has_softmax
+
+Numbers: TypeAlias = Mapping[sp.Symbol, sp.Expr]
+_OF_SUMS, _DIGITS = 12, 18  # of overlaps, which are sums in double precision; of everything else
+_GUARD = 24  # bits beyond the digits asked for
+_TRIALS = 3  # precisions, each twice the last
+_ALIKE = 2**14  # bits of K/(K - C) from which on tokens count as equal
+
+
+class CompiledMaps:
+    """Several expressions as programs of balls, which share the overlaps of attention in them.
+
+    Args:
+        expressions: by name.
+    """
+
+    def __init__(self, expressions: Mapping[str, sp.Expr]) -> None:
+        overlaps = set().union(*(e.atoms(SoftmaxOverlap) for e in expressions.values()))
+        inner_first = sorted(overlaps, key=lambda e: (e.count(SoftmaxOverlap), sp.default_sort_key(e)))
+        names = {overlap: sp.Dummy("B", real=True) for overlap in inner_first}
+        bare = {name: e.xreplace(names) for name, e in expressions.items()}
+        parts = [[argument.xreplace(names) for argument in overlap.args[:3]] for overlap in inner_first]
+        free = set().union(*(e.free_symbols for e in (*bare.values(), *(a for part in parts for a in part))))
+        self.symbols = sorted(free - {*names.values()}, key=sp.default_sort_key)
+        arguments = [*self.symbols]
+        self._overlaps = []
+        for overlap, part in zip(inner_first, parts, strict=True):
+            scores = [compile_ball(argument, tuple(arguments)) for argument in part]
+            self._overlaps.append((scores, int(overlap.args[3]), overlap.orders))
+            arguments.append(names[overlap])
+        self._programs = {name: compile_ball(e, tuple(arguments)) for name, e in bare.items()}
+
+    def __call__(self, numbers: Numbers, bits: int) -> dict[str, arb]:
+        """The balls of all expressions in so many bits; errors of overlaps, which have 53, count to first order.
+
+        They are the same wherever an overlap stands: terms that cancel cancel in them as well, which balls cannot know.
+        """
+        with ctx.workprec(bits):
+            balls = [to_ball(numbers[symbol], bits) for symbol in self.symbols]
+            for scores, keys, orders in self._overlaps:
+                variances = [program(balls) for program in scores]
+                with ctx.workprec(53):
+                    balls.append(overlap_ball(*variances, keys, orders))
+            first = len(self.symbols)
+            middles = [*balls[:first], *(ball.mid() for ball in balls[first:])]
+            values = self._run(middles)
+            for place, ball in enumerate(balls[first:], first):
+                moved = self._run([*middles[:place], middles[place] + ball.rad(), *middles[place + 1 :]])
+                for name, value in values.items():
+                    values[name] += arb(0, 1) * abs(moved[name] - value.mid()).upper()
+            return values
+
+    def _run(self, balls: list[arb]) -> dict[str, arb]:
+        return {name: program(balls) for name, program in self._programs.items()}
+
+
+class TokenMaps:
+    """What a layer does to the kernel and covariance of tokens, and to those of their changes, in numbers.
+
+    Args:
+        kernels: the maps of K and C.
+        tangents: the maps of t and s.
+    """
+
+    def __init__(self, kernels: Sequence[Quantity], tangents: Sequence[Quantity]) -> None:
+        self._kernels, self._tangents = kernels, tangents
+
+    @cached_property
+    def is_closed(self) -> bool:
+        """Whether all maps are known, for a number of tokens, and finite."""
+        return all(
+            q.expr is not None and not q.expr.has(sp.oo, sp.nan) and not any(o.args[3].free_symbols for o in _overlaps(q))
+            for q in (*self._kernels, *self._tangents)
+        )
+
+    @cached_property
+    def _of_kernels(self) -> CompiledMaps:
+        one, two = (q.expr for q in self._kernels)
+        return CompiledMaps({"K": one, "gap": one - two})
+
+    @cached_property
+    def _of_tangents(self) -> CompiledMaps:
+        return CompiledMaps(dict(zip("ts", (q.expr for q in self._tangents), strict=True)))
+
+    def kernels(self, values: Mapping[str, Number]) -> dict[str, mp.mpf] | None:
+        """K' and C', whose difference has as many digits as they; None where these are not reached.
+
+        Args:
+            values: K, C and the parameters, by name; others are ignored.
+
+        Raises:
+            DeclarationError: a value is missing, or outside of its domain.
+        """
+        numbers = self._numbers(self._kernels, values)
+        if numbers is None:
+            return None
+        balls = self._precise(self._of_kernels, self._kernels, numbers, together=False)
+        if balls is None:
+            return None
+        with mp.workprec(int(_DIGITS * 3.33) + _GUARD):
+            kernel, gap = (+value_and_radius(balls[name])[0] for name in ("K", "gap"))
+        if self._kernels[1].expr == 0:
+            return {"K": kernel, "C": mp.mpf(0)}
+        is_equal = gap <= 0 or mp.log(kernel / gap, 2) > _ALIKE
+        return {"K": kernel, "C": kernel if is_equal else mp.fsub(kernel, gap, exact=True)}
+
+    def tangents(self, values: Mapping[str, Number]) -> dict[str, mp.mpf] | None:
+        """t' and s'; None where their digits are not reached.
+
+        Args:
+            values: K, C, t, s and the parameters, by name; others are ignored.
+        """
+        numbers = self._numbers(self._tangents, values)
+        balls = numbers and self._precise(self._of_tangents, self._tangents, numbers, together=True)
+        return {name: value_and_radius(ball)[0] for name, ball in balls.items()} if balls else None
+
+    def _numbers(self, quantities: Sequence[Quantity], values: Mapping[str, Number]) -> dict[sp.Symbol, sp.Expr] | None:
+        """Exact numbers for the symbols of some quantities; None for maps that are not closed."""
+        if not self.is_closed:
+            return None
+        numbers: dict[sp.Symbol, sp.Expr] = {}
+        for q in quantities:
+            symbols = (*q.symbols, *q.unused)
+            passed = {symbol.name: values[symbol.name] for symbol in symbols if symbol.name in values}
+            numbers |= Arguments(q.name, q.symbols, q.unused, q.directed, q.within, q.members).all_of(passed)
+        return numbers
+
+    def _precise(
+        self, maps: CompiledMaps, quantities: Sequence[Quantity], numbers: Numbers, together: bool
+    ) -> dict[str, arb] | None:
+        """The balls of maps with the digits that they have, relative to each or to the largest of them together."""
+        digits = _OF_SUMS if any(has_softmax(q.body, q.steps) for q in quantities) else _DIGITS
+        is_equal, more = _alike(numbers)
+        bits = int(digits * 3.33) + _GUARD + 2 * more
+        for trial in range(_TRIALS):
+            balls = maps(numbers, bits << trial)
+            if is_equal and not together and balls["gap"].contains(0):
+                balls["gap"] = arb(0)  # equal tokens stay equal
+            if all(ball.is_finite() for ball in balls.values()):
+                sizes = [abs(ball).lower() for ball in balls.values()]
+                allowed = [max(sizes)] * len(sizes) if together else sizes
+                radii = (ball.rad() for ball in balls.values())
+                if all(radius <= size * arb(10) ** -digits for radius, size in zip(radii, allowed, strict=True)):
+                    return balls
+        return None
+
+
+def _overlaps(quantity: Quantity) -> Iterable[SoftmaxOverlap]:
+    return quantity.expr.atoms(SoftmaxOverlap) if quantity.expr is not None else ()
+
+
+def _alike(numbers: Numbers) -> tuple[bool, int]:
+    """Whether tokens are equal, and the bits that the difference of their kernel and covariance loses."""
+    kernel, covariance = numbers.get(K), numbers.get(C)
+    if kernel is None or covariance is None or kernel == covariance:
+        return kernel is not None and kernel == covariance, 0
+    ratio = sp.Rational(kernel / (kernel - covariance)) if (kernel - covariance).is_Rational else sp.S.One
+    return False, max(int(abs(ratio.p) // abs(ratio.q)).bit_length(), 1)
