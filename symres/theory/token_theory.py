@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import mpmath as mp
+
 from ..core.errors import DeclarationError
+from ..core.scalars import Number, number
 from ..layers.across import Attend
 from ..results.quantity import Quantity
+from .depth.token_ends import BITS, StackRates, TokenStack
 from .finite_width_theory import FiniteWidthTheory
 from .observables.layer_maps import weight_kernel
 
@@ -45,3 +49,59 @@ class TokenTheory(FiniteWidthTheory):
             raise DeclarationError(asked, f"the layer {self.layer.name} has no attention", "ask for ntk_map")
         one, two = (weight_kernel(weight, is_one_position).of(self) for is_one_position in (True, False))
         return one, two
+
+    def similarity_fixed_points(self, /, **params: Number) -> tuple[tuple[float, bool], ...]:
+        """The similarities of tokens that deep stacks of this layer keep: their ends, and what divides these.
+
+        A stack whose tokens are less alike than an end that attracts, and more than what divides, goes there.
+
+        Args:
+            params: a number for every parameter of the layer, by name.
+
+        Returns:
+            (rho, whether it attracts), from the least similar to 1, where all tokens are equal.
+
+        Raises:
+            DeclarationError: a parameter without a value, inputs without positions, or any number of tokens.
+            NoClosedForm: kernels have no place at some similarity, or a map has no number there.
+
+        Examples:
+            Attention that is weak beside a perceptron leaves tokens apart, and collapse repels them:
+
+            >>> theory = sr.derive("erf", layer="transformer", positions=sr.Tokens(16))
+            >>> ends = theory.similarity_fixed_points(C_A="1/20", C_1=1, C_2=1)
+            >>> [(round(rho, 6), attracts) for rho, attracts in ends]
+            [(0.3473, True), (1.0, False)]
+        """
+        with mp.workprec(BITS):
+            ends = TokenStack(self, self._numbers(params, but=set())).ends
+            return tuple((float(1 - x), attracts) for x, attracts in reversed(ends))
+
+    def rates(self, /, similarity: Number = 0, **params: Number) -> StackRates:
+        """How squared gradients, angles between tokens and kernels go in deep stacks of this layer.
+
+        With a skip connection of weight 1 around normalised branches they follow powers of the depth, else they are
+        exponential in it. A single layer says less: its gradients start from single tokens, whose differences die.
+
+        Args:
+            similarity: of the tokens that enter, which decides between several ends.
+            params: a number for every parameter of the layer, by name.
+
+        Returns:
+            StackRates(kind, similarity, gradient, angle, kernel, collapse).
+
+        Raises:
+            DeclarationError: a parameter without a value, inputs without positions, or any number of tokens.
+            NoClosedForm: kernels have no place at some similarity, or a map has no number there.
+
+        Examples:
+            Half of what ReLU adds to the squared norm comes from attention, in which tokens have a common part:
+
+            >>> theory = sr.derive("relu", layer="transformer", positions=sr.Tokens(16))
+            >>> laws = theory.rates(C_A=1, C_1=1, C_2=2)
+            >>> laws.kind, round(laws.gradient, 9), round(laws.angle, 9), laws.kernel
+            ('power law', 1.0, -0.5, 1.0)
+        """
+        with mp.workprec(BITS):
+            stack = TokenStack(self, self._numbers(params, but=set()))
+            return stack.rates(1 - mp.mpf(float(number(similarity, "similarity"))))
