@@ -23,6 +23,7 @@ import mpmath as mp
 import numpy as np
 import sympy as sp
 
+from ...core.atoms import AverageNode
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.symbols import C, K, s, t
@@ -38,6 +39,7 @@ _LARGE = 100  # the power of 2 that stands for an infinite kernel
 _CLOSE = 130  # 1 - rho = 2**-130 stands for equal tokens
 _BOUNDED = 60  # bits of a kernel that is not large
 _SAME = 1e-13  # relative change of a kernel that stays
+_HELD = 1e-9  # by which a kernel twice as large must shrink, relatively, where one stays
 _STEPS = 12  # of the secant method
 _SMALL, _PLACES = 1e-5, 24  # the smallest 1 - rho where ends are looked for, and the places on either scale
 
@@ -100,23 +102,26 @@ class TokenStack:
             found = "a number needs a number of tokens" if layer.has_positions else "inputs have no positions"
             raise DeclarationError(asked, found, "pass positions=sr.Tokens(16) to sr.derive")
         if not layer.token_maps.is_closed:
-            raise NoClosedForm(asked, "a map of the layer is not known, or not finite", "ask for similarity(depth, ...)")
+            raise NoClosedForm(
+                asked, "a map of the layer is not known, or not finite", "ask for similarity(depth, ...)"
+            )
         self._layer, self._values = layer, values
         one, two = layer.kernel_map.expr, layer.covariance_map.expr
         assert one is not None and two is not None
-        self._kernels = CompiledMaps({"K": one, "gap": one - two})
+        self._kernels = CompiledMaps({"K": one, "gap": one - two}, is_quick=True)
+        self._is_open = bool((one + two).atoms(AverageNode))  # numbers of averages have few digits
 
     @cached_property
     def _tangents(self) -> CompiledMaps:
         """Their matrix: they are linear in t and s."""
         rows = {"t": self._layer.quantity("tangent_map").expr, "s": self._layer.quantity("tangent_covariance_map").expr}
         starts = {"t": {t: 1, s: 0}, "s": {t: 0, s: 1}}
-        return CompiledMaps({a + b: rows[a].subs(start) for a in rows for b, start in starts.items()})
+        return CompiledMaps({a + b: rows[a].subs(start) for a in rows for b, start in starts.items()}, True)
 
     @cached_property
     def _slopes(self) -> CompiledMaps:
         maps = {"K": self._layer.kernel_map, "C": self._layer.covariance_map}
-        return CompiledMaps({a + b.name: derivative(q, b).expr for a, q in maps.items() for b in (K, C)})
+        return CompiledMaps({a + b.name: derivative(q, b).expr for a, q in maps.items() for b in (K, C)}, True)
 
     def _at(self, maps: CompiledMaps, x: mp.mpf, kernel: mp.mpf) -> dict[str, mp.mpf]:
         """The numbers of maps."""
@@ -130,27 +135,48 @@ class TokenStack:
 
     def _place(self, x: mp.mpf) -> _Place:
         """Where kernels go at a similarity, by the secant method; infinity where they leave all numbers behind."""
-        kernel, after = mp.mpf(1), self._at(self._kernels, x, mp.mpf(1))["K"]
+        kernel = mp.mpf(1)
+        after = self._image(x, kernel)
         for _ in range(_STEPS):
             if abs(after - kernel) <= _SAME * kernel:
-                return _Place(x, after, False)
-            image = self._at(self._kernels, x, after)["K"]
+                if self._image(x, 2 * after) < 2 * after * (1 - _HELD):
+                    return _Place(x, after, False)
+                break  # it grows so far out that it seems to stay
+            image = self._image(x, after)
             slope = (image - after) / (after - kernel)
             kernel, after = after, image if slope >= 1 else after + (image - after) / (1 - slope)
             if not mp.mpf(2) ** -_BOUNDED < after < mp.mpf(2) ** _BOUNDED:
                 break
-        return _Place(x, mp.mpf(2) ** (-_LARGE if after < kernel else _LARGE), True)
+        return _Place(x, mp.mpf(2) ** (-_LARGE if after < min(kernel, _SAME) else _LARGE), True)
+
+    def _image(self, x: mp.mpf, kernel: mp.mpf) -> mp.mpf:
+        """The kernel behind a layer."""
+        return self._at(self._kernels, x, kernel)["K"]
+
+    def _closing(self) -> tuple[_Place, mp.mpf, mp.mpf]:
+        """Where kernels of equal tokens go, K' there, and by what the distance of nearly equal tokens is multiplied."""
+        x = mp.mpf(0 if self._is_open else mp.mpf(2) ** -_CLOSE)
+        place = self._place(x)
+        numbers = self._at(self._kernels, x, place.kernel)
+        if not self._is_open:
+            return place, numbers["K"], numbers["gap"] / (x * place.kernel)
+        slopes = self._at(self._slopes, x, place.kernel)
+        return place, numbers["K"], slopes["CC"] - slopes["KC"]
 
     def drift(self, x: mp.mpf) -> mp.mpf:
         """``D'/D - K'/K`` at a similarity 1 - x, times K where that is large and grows by a number."""
-        place = self._place(x)
-        numbers = self._at(self._kernels, x, place.kernel)
-        change = numbers["gap"] / (x * place.kernel) - numbers["K"] / place.kernel
-        return change * place.kernel if self._is_power(place, numbers["K"]) else change
+        if x == 0:
+            place, after, factor = self._closing()
+        else:
+            place = self._place(x)
+            numbers = self._at(self._kernels, x, place.kernel)
+            after, factor = numbers["K"], numbers["gap"] / (x * place.kernel)
+        change = factor - after / place.kernel
+        return change * place.kernel if self._is_power(place, after) else change
 
     @staticmethod
     def _is_power(place: _Place, after: mp.mpf) -> bool:
-        return place.is_large and abs(after / place.kernel - 1) < mp.mpf(2) ** -_BOUNDED
+        return place.is_large and 0 < abs(after / place.kernel - 1) < mp.mpf(2) ** -_BOUNDED
 
     @cached_property
     def ends(self) -> list[tuple[mp.mpf, bool]]:
@@ -161,7 +187,7 @@ class TokenStack:
             return [(mp.mpf(0), True)]
         small = np.geomspace(_SMALL, 0.05, _PLACES)[:-1]
         places = [mp.mpf(x) for x in (*small, *(0.05 + (most - 0.05) * np.arange(_PLACES) / _PLACES), most)]
-        drifts = [self.drift(mp.mpf(2) ** -_CLOSE), *map(self.drift, places)]
+        drifts = [self.drift(x) for x in (mp.mpf(0), *places)]
         ends = [(mp.mpf(0), _sign(drifts[0]) < 0 or (_sign(drifts[0]) == 0 and drifts[1] < 0))]
         for low, high, before, after in zip(places, places[1:], drifts[1:], drifts[2:], strict=False):
             if before * after < 0:
@@ -184,35 +210,27 @@ class TokenStack:
 
     def rates(self, x: mp.mpf) -> StackRates:
         """The laws at the end to which a stack goes from a similarity 1 - x."""
-        end, near = self.end_of(x), mp.mpf(2) ** -_CLOSE
-        place = self._place(end or near)
+        end = self.end_of(x)
+        alike, after, factor = self._closing()
+        collapse = self._law(alike, after)(factor * alike.kernel / after)
+        place = alike if end == 0 else self._place(end)
         numbers = self._at(self._kernels, place.x, place.kernel)
-        growth = numbers["K"] / place.kernel
+        law = self._law(place, numbers["K"])
         is_power = self._is_power(place, numbers["K"])
-        scale = place.kernel / (numbers["K"] - place.kernel) if is_power else mp.mpf(1)
-
-        def law(factor: mp.mpf) -> float:
-            return float((factor - 1) * scale if is_power else mp.log(abs(factor)))
-
-        collapse = self._closing(near, law, place)
-        angle = collapse if end == 0 else law(self._approach(place, numbers))
         return StackRates(
             kind="power law" if is_power else "exponential",
             similarity=float(1 - end),
             gradient=law(self._gradient(place)),
-            angle=angle,
-            kernel=1.0 if is_power else 0.0 if not place.is_large else law(growth),
+            angle=collapse if end == 0 else law(self._approach(place, numbers)),
+            kernel=law(numbers["K"] / place.kernel) if place.is_large else 0.0,
             collapse=collapse,
         )
 
-    def _closing(self, near: mp.mpf, law: Callable[[mp.mpf], float], place: _Place) -> float:
-        """The law of 1 - rho of nearly equal tokens."""
-        other = self._place(near)
-        numbers = self._at(self._kernels, near, other.kernel)
-        factor = numbers["gap"] / (near * numbers["K"])
-        if not self._is_power(other, numbers["K"]):
-            return float(mp.log(abs(factor)))
-        return float((factor - 1) * other.kernel / (numbers["K"] - other.kernel))
+    def _law(self, place: _Place, after: mp.mpf) -> Callable[[mp.mpf], float]:
+        """The exponent, or the rate, of the product of a factor over layers, for kernels K and K' of the stack."""
+        if self._is_power(place, after):
+            return lambda factor: float((factor - 1) * place.kernel / (after - place.kernel))
+        return lambda factor: float(mp.log(abs(factor)))
 
     def _approach(self, place: _Place, numbers: dict[str, mp.mpf]) -> mp.mpf:
         """By what the distance from an end is multiplied: the larger eigenvalue of the slopes in K and C."""

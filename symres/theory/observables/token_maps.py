@@ -15,6 +15,8 @@ import mpmath as mp
 import sympy as sp
 from flint import arb, ctx
 
+from ...core.atoms import AverageNode
+from ...core.errors import DeclarationError
 from ...core.scalars import Number
 from ...core.symbols import C, K
 from ...functions.balls import compile_ball, to_ball, value_and_radius
@@ -26,6 +28,7 @@ from ..quantities.build import has_softmax
 
 Numbers: TypeAlias = Mapping[sp.Symbol, sp.Expr]
 _OF_SUMS, _DIGITS = 12, 18  # of overlaps, which are sums in double precision; of everything else
+_FLOAT_BITS = 53
 _GUARD = 24  # bits beyond the digits asked for
 _TRIALS = 3  # precisions, each twice the last
 _ALIKE = 2**14  # bits of K/(K - C) from which on tokens count as equal
@@ -36,22 +39,23 @@ class CompiledMaps:
 
     Args:
         expressions: by name.
+        is_quick: whether averages without closed form are numbers in double precision, too.
     """
 
-    def __init__(self, expressions: Mapping[str, sp.Expr]) -> None:
-        overlaps = set().union(*(e.atoms(SoftmaxOverlap) for e in expressions.values()))
-        inner_first = sorted(overlaps, key=lambda e: (e.count(SoftmaxOverlap), sp.default_sort_key(e)))
-        names = {overlap: sp.Dummy("B", real=True) for overlap in inner_first}
+    def __init__(self, expressions: Mapping[str, sp.Expr], is_quick: bool = False) -> None:
+        kinds = (SoftmaxOverlap, AverageNode) if is_quick else (SoftmaxOverlap,)
+        nodes = set().union(*(e.atoms(*kinds) for e in expressions.values()))
+        inner_first = sorted(nodes, key=lambda e: (sum(e.count(kind) for kind in kinds), sp.default_sort_key(e)))
+        names = {node: sp.Dummy("B", real=True) for node in inner_first}
         bare = {name: e.xreplace(names) for name, e in expressions.items()}
-        parts = [[argument.xreplace(names) for argument in overlap.args[:3]] for overlap in inner_first]
+        parts = [[argument.xreplace(names) for argument in _arguments(node)] for node in inner_first]
         free = set().union(*(e.free_symbols for e in (*bare.values(), *(a for part in parts for a in part))))
         self.symbols = sorted(free - {*names.values()}, key=sp.default_sort_key)
         arguments = [*self.symbols]
-        self._overlaps = []
-        for overlap, part in zip(inner_first, parts, strict=True):
-            scores = [compile_ball(argument, tuple(arguments)) for argument in part]
-            self._overlaps.append((scores, int(overlap.args[3]), overlap.orders))
-            arguments.append(names[overlap])
+        self._nodes = []
+        for node, part in zip(inner_first, parts, strict=True):
+            self._nodes.append((node, [compile_ball(argument, tuple(arguments)) for argument in part]))
+            arguments.append(names[node])
         self._programs = {name: compile_ball(e, tuple(arguments)) for name, e in bare.items()}
 
     def __call__(self, numbers: Numbers, bits: int) -> dict[str, arb]:
@@ -61,10 +65,8 @@ class CompiledMaps:
         """
         with ctx.workprec(bits):
             balls = [to_ball(numbers[symbol], bits) for symbol in self.symbols]
-            for scores, keys, orders in self._overlaps:
-                variances = [program(balls) for program in scores]
-                with ctx.workprec(53):
-                    balls.append(overlap_ball(*variances, keys, orders))
+            for node, programs in self._nodes:
+                balls.append(_in_double_precision(node, [program(balls) for program in programs]))
             first = len(self.symbols)
             middles = [*balls[:first], *(ball.mid() for ball in balls[first:])]
             values = self._run(middles)
@@ -76,6 +78,18 @@ class CompiledMaps:
 
     def _run(self, balls: list[arb]) -> dict[str, arb]:
         return {name: program(balls) for name, program in self._programs.items()}
+
+
+def _arguments(node: sp.Expr) -> tuple[sp.Expr, ...]:
+    return node.float_arguments if isinstance(node, AverageNode) else node.args[:3]
+
+
+def _in_double_precision(node: sp.Expr, arguments: list[arb]) -> arb:
+    if isinstance(node, AverageNode):
+        value = float(node.float_value(*(float(argument.mid()) for argument in arguments)))
+        return arb(value, abs(value) * 2.0**-_FLOAT_BITS)
+    with ctx.workprec(_FLOAT_BITS):
+        return overlap_ball(arguments[0], arguments[1], arguments[2], int(node.args[3]), node.orders)
 
 
 class TokenMaps:
@@ -93,7 +107,9 @@ class TokenMaps:
     def is_closed(self) -> bool:
         """Whether all maps are known, for a number of tokens, and finite."""
         return all(
-            q.expr is not None and not q.expr.has(sp.oo, sp.nan) and not any(o.args[3].free_symbols for o in _overlaps(q))
+            q.expr is not None
+            and not q.expr.has(sp.oo, sp.nan)
+            and not any(o.args[3].free_symbols for o in _overlaps(q))
             for q in (*self._kernels, *self._tangents)
         )
 
@@ -129,7 +145,7 @@ class TokenMaps:
         return {"K": kernel, "C": kernel if is_equal else mp.fsub(kernel, gap, exact=True)}
 
     def tangents(self, values: Mapping[str, Number]) -> dict[str, mp.mpf] | None:
-        """t' and s'; None where their digits are not reached.
+        """T' and s'; None where their digits are not reached.
 
         Args:
             values: K, C, t, s and the parameters, by name; others are ignored.
@@ -157,7 +173,10 @@ class TokenMaps:
         is_equal, more = _alike(numbers)
         bits = int(digits * 3.33) + _GUARD + 2 * more
         for trial in range(_TRIALS):
-            balls = maps(numbers, bits << trial)
+            try:
+                balls = maps(numbers, bits << trial)
+            except DeclarationError:  # a parameter inside of an average, which must be a number there
+                return None
             if is_equal and not together and balls["gap"].contains(0):
                 balls["gap"] = arb(0)  # equal tokens stay equal
             if all(ball.is_finite() for ball in balls.values()):
