@@ -20,7 +20,6 @@ from functools import cached_property
 from typing import TypeAlias
 
 import mpmath as mp
-import numpy as np
 import sympy as sp
 
 from ...core.atoms import AverageNode
@@ -28,6 +27,7 @@ from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.symbols import C, K, s, t
 from ...numerics.brent import brent
+from ...numerics.deferred_numpy import np
 from ..observables.layer_theory import LayerTheory
 from ..observables.token_maps import CompiledMaps
 from ..quantities.build import derivative
@@ -114,7 +114,8 @@ class TokenStack:
     @cached_property
     def _tangents(self) -> CompiledMaps:
         """Their matrix: they are linear in t and s."""
-        rows = {"t": self._layer.quantity("tangent_map").expr, "s": self._layer.quantity("tangent_covariance_map").expr}
+        names = {"t": "tangent_map", "s": "tangent_covariance_map"}
+        rows = {a: sp.sympify(self._layer.quantity(name).expr) for a, name in names.items()}
         starts = {"t": {t: 1, s: 0}, "s": {t: 0, s: 1}}
         return CompiledMaps({a + b: rows[a].subs(start) for a in rows for b, start in starts.items()}, True)
 

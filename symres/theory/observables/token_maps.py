@@ -7,7 +7,7 @@ attention are sums in double precision: they multiply ``K - C``, whose relative 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
@@ -54,7 +54,8 @@ class CompiledMaps:
         arguments = [*self.symbols]
         self._nodes = []
         for node, part in zip(inner_first, parts, strict=True):
-            self._nodes.append((node, [compile_ball(argument, tuple(arguments)) for argument in part]))
+            reads = {place for place, a in enumerate(arguments) if any(e.has(a) for e in part)}
+            self._nodes.append((node, [compile_ball(argument, tuple(arguments)) for argument in part], reads))
             arguments.append(names[node])
         self._programs = {name: compile_ball(e, tuple(arguments)) for name, e in bare.items()}
 
@@ -64,17 +65,29 @@ class CompiledMaps:
         They are the same wherever an overlap stands: terms that cancel cancel in them as well, which balls cannot know.
         """
         with ctx.workprec(bits):
-            balls = [to_ball(numbers[symbol], bits) for symbol in self.symbols]
-            for node, programs in self._nodes:
-                balls.append(_in_double_precision(node, [program(balls) for program in programs]))
-            first = len(self.symbols)
-            middles = [*balls[:first], *(ball.mid() for ball in balls[first:])]
-            values = self._run(middles)
-            for place, ball in enumerate(balls[first:], first):
-                moved = self._run([*middles[:place], middles[place] + ball.rad(), *middles[place + 1 :]])
+            given = [to_ball(numbers[symbol], bits) for symbol in self.symbols]
+            balls, radii = list(given), []
+            for node, programs, _ in self._nodes:
+                ball = _in_double_precision(node, [program(balls) for program in programs])
+                balls.append(ball.mid())
+                radii.append(ball.rad())
+            values = self._run(balls)
+            for place, radius in enumerate(radii, len(given)):
+                moved = self._run(self._moved(balls, place, radius))
                 for name, value in values.items():
                     values[name] += arb(0, 1) * abs(moved[name] - value.mid()).upper()
             return values
+
+    def _moved(self, balls: list[arb], place: int, radius: arb) -> list[arb]:
+        """All numbers where one node is larger, and those that read it are what they are then."""
+        moved, places = list(balls), {place}
+        moved[place] += radius
+        for later, (node, programs, reads) in enumerate(self._nodes, len(self.symbols)):
+            if reads & places:
+                places.add(later)
+                before = moved[:later]
+                moved[later] = _in_double_precision(node, [program(before) for program in programs]).mid()
+        return moved
 
     def _run(self, balls: list[arb]) -> dict[str, arb]:
         return {name: program(balls) for name, program in self._programs.items()}
@@ -106,16 +119,14 @@ class TokenMaps:
     @cached_property
     def is_closed(self) -> bool:
         """Whether all maps are known, for a number of tokens, and finite."""
-        return all(
-            q.expr is not None
-            and not q.expr.has(sp.oo, sp.nan)
-            and not any(o.args[3].free_symbols for o in _overlaps(q))
-            for q in (*self._kernels, *self._tangents)
-        )
+        maps = [q.expr for q in (*self._kernels, *self._tangents) if q.expr is not None]
+        if len(maps) < len(self._kernels) + len(self._tangents) or any(e.has(sp.oo, sp.nan) for e in maps):
+            return False
+        return not any(overlap.args[3].free_symbols for e in maps for overlap in e.atoms(SoftmaxOverlap))
 
     @cached_property
     def _of_kernels(self) -> CompiledMaps:
-        one, two = (q.expr for q in self._kernels)
+        one, two = (sp.sympify(q.expr) for q in self._kernels)
         return CompiledMaps({"K": one, "gap": one - two})
 
     @cached_property
@@ -186,10 +197,6 @@ class TokenMaps:
                 if all(radius <= size * arb(10) ** -digits for radius, size in zip(radii, allowed, strict=True)):
                     return balls
         return None
-
-
-def _overlaps(quantity: Quantity) -> Iterable[SoftmaxOverlap]:
-    return quantity.expr.atoms(SoftmaxOverlap) if quantity.expr is not None else ()
 
 
 def _alike(numbers: Numbers) -> tuple[bool, int]:
