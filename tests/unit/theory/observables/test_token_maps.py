@@ -30,15 +30,28 @@ def by_quantities(theory, values):
         transformer("gelu"),
         transformer("relu", place="post"),
         transformer("erf", norm="rms", gated=True),
-        sr.derive("Attention(Dense(z + Attention(z, C_A, 0), 1, 0), 1, 0)", positions=sr.Tokens(16)),
         sr.derive("z + Dense(Pool(z), C_2, 0)", positions=sr.Tokens(5)),
     ],
     ids=lambda theory: theory.layer.text[:60],
 )
 def test_numbers_are_those_of_quantities(theory):
-    """Also of an attention whose scores depend on another's overlaps."""
     found = [*theory.token_maps.kernels(AT).values(), *theory.token_maps.tangents(AT).values()]
     assert [float(x) for x in found] == pytest.approx([float(x) for x in by_quantities(theory, AT)], rel=2e-12)
+
+
+def test_scores_that_depend_on_overlaps():
+    """Two attentions in one layer without a norm between them, and in two layers."""
+    both, first, second = (
+        sr.derive(text, positions=sr.Tokens(16))
+        for text in (
+            "Attention(Dense(z + Attention(z, C_A, 0), 1, 0), 1, 0)",
+            "Dense(z + Attention(z, C_A, 0), 1, 0)",
+            "Attention(z, 1, 0)",
+        )
+    )
+    middle = dict(zip(("K", "C", "t", "s"), by_quantities(first, AT), strict=True))
+    found = [*both.token_maps.kernels(AT).values(), *both.token_maps.tangents(AT).values()]
+    assert [float(x) for x in found] == pytest.approx([float(x) for x in by_quantities(second, middle)], rel=2e-12)
 
 
 def test_what_is_left_to_quantities():
