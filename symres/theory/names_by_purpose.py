@@ -25,7 +25,10 @@ _BY_PURPOSE = {
         "critical_line_weights critical_line_parametric critical_line_averages critical_curve fixed_points "
         "phase correlation_fixed_points depth_scales correlation_length"
     ),
-    "depth": "network kernels similarity entropy apjn dual_kernels displacement jacobian jacobian_expr depth_limit",
+    "depth": (
+        "network kernels similarity similarity_fixed_points rates entropy apjn dual_kernels displacement jacobian "
+        "jacobian_expr depth_limit"
+    ),
     "finite width": (
         "vertex kernel_fluctuation fluctuations covariance nu nu_log vertex_limit growth_curve aspect_ratio "
         "aspect_ratio_curve optimal_gamma"

@@ -40,7 +40,7 @@ class TokenTheory(FiniteWidthTheory):
 
             >>> theory = sr.layer("Attention(z, C_W, 0, 0, 1)").derive(positions=sr.Tokens(2))
             >>> [theory.tangent_kernel_of(letter)[0].expr for letter in "QV"]
-            [0, C_W*(C + K)/2]
+            [0, C_W*(C/2 + K/2)]
         """
         asked = f"the tangent kernel of the weights {weight}"
         if weight not in _LETTERS:

@@ -55,6 +55,13 @@ class StackRates(Shown):
         angle: so does the distance of similarities from their end, which is negative where that is stable.
         kernel: and so do kernels.
         collapse: so does 1 - rho for tokens that are nearly equal: positive where these come apart.
+
+    Examples:
+        What tokens share grows by the factor 3, squared 9, their differences by 2:
+
+        >>> laws = sr.derive("2*z + Pool(z)", positions=sr.Tokens(4)).rates()
+        >>> laws.kind, round(laws.kernel, 4), round(laws.angle, 4)  # log(9), log(4/9)
+        ('exponential', 2.1972, -0.8109)
     """
 
     kind: str
