@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import mpmath as mp
+import sympy as sp
 
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, number
@@ -74,7 +76,7 @@ class TokenTheory(FiniteWidthTheory):
             [(0.3473, True), (1.0, False)]
         """
         with mp.workprec(BITS):
-            ends = TokenStack(self, self._numbers(params, but=set())).ends
+            ends = self._stack(params).ends
             return tuple((float(1 - x), attracts) for x, attracts in reversed(ends))
 
     def rates(self, /, similarity: Number = 0, **params: Number) -> StackRates:
@@ -103,5 +105,15 @@ class TokenTheory(FiniteWidthTheory):
             ('power law', 1.0, -0.5, 1.0)
         """
         with mp.workprec(BITS):
-            stack = TokenStack(self, self._numbers(params, but=set()))
-            return stack.rates(1 - mp.mpf(float(number(similarity, "similarity"))))
+            return self._stack(params).rates(1 - mp.mpf(float(number(similarity, "similarity"))))
+
+    @cached_property
+    def _stacks(self) -> dict[frozenset[tuple[sp.Symbol, sp.Expr]], TokenStack]:
+        return {}
+
+    def _stack(self, params: dict[str, Number]) -> TokenStack:
+        """The deep stack of this layer, whose ends are looked for once."""
+        values = self._numbers(params, but=set())
+        if (key := frozenset(values.items())) not in self._stacks:
+            self._stacks[key] = TokenStack(self, values)
+        return self._stacks[key]
