@@ -37,12 +37,15 @@ _ALIKE = 2**14  # bits of K/(K - C) from which on tokens count as equal
 class CompiledMaps:
     """Several expressions as programs of balls, which share the overlaps of attention in them.
 
+    It is pickled by its expressions, and compiled again where it is loaded.
+
     Args:
         expressions: by name.
         is_quick: whether averages without closed form are numbers in double precision, too.
     """
 
     def __init__(self, expressions: Mapping[str, sp.Expr], is_quick: bool = False) -> None:
+        self._formulas = expressions, is_quick
         kinds = (SoftmaxOverlap, AverageNode) if is_quick else (SoftmaxOverlap,)
         nodes = set().union(*(e.atoms(*kinds) for e in expressions.values()))
         inner_first = sorted(nodes, key=lambda e: (sum(e.count(kind) for kind in kinds), sp.default_sort_key(e)))
@@ -58,6 +61,9 @@ class CompiledMaps:
             self._nodes.append((node, [compile_ball(argument, tuple(arguments)) for argument in part], reads))
             arguments.append(names[node])
         self._programs = {name: compile_ball(e, tuple(arguments)) for name, e in bare.items()}
+
+    def __reduce__(self) -> tuple[type[CompiledMaps], tuple[Mapping[str, sp.Expr], bool]]:
+        return CompiledMaps, self._formulas
 
     def __call__(self, numbers: Numbers, bits: int) -> dict[str, arb]:
         """The balls of all expressions in so many bits; errors of overlaps, which have 53, count to first order.

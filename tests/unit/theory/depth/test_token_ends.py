@@ -1,6 +1,7 @@
 """Ends and laws of deep stacks of tokens against the gain of one block by quadrature, and against long stacks."""
 
 import math
+import pickle
 
 import mpmath as mp
 import numpy as np
@@ -117,6 +118,13 @@ def test_kernels_that_explode():
 
 def test_one_token():
     assert transformer("relu", 1).similarity_fixed_points(C_A=1, C_1=1, C_2=2) == ((1, True),)
+
+
+def test_theories_go_to_other_processes():
+    theory, at = transformer("relu", 4), {"C_A": 1, "C_1": 1, "C_2": 2}
+    similar, laws = theory.similarity(2, K=1, C=0, **at), theory.rates(**at)
+    copied = pickle.loads(pickle.dumps(theory))
+    assert (copied.similarity(2, K=1, C=0, **at), copied.rates(**at)) == (similar, laws)
 
 
 def test_no_ends():
