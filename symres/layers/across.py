@@ -13,17 +13,17 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, ClassVar, NoReturn, TypeAlias
 
 import sympy as sp
 
 from ..core.errors import DeclarationError, UnsupportedLayer
-from ..functions.records.softmax_family import SoftmaxOverlap
+from ..functions.records.softmax_family import SoftmaxEntropy, SoftmaxOverlap
 from ..numerics.deferred_numpy import Array, np
 from ..numerics.masked_overlaps import MaskedOverlaps
 from .grids import Lattice, Listed
-from .layouts import MEAN, Layout, Pair
+from .layouts import MEAN, Label, Layout, Pair
 
 Gram: TypeAlias = Mapping[Pair, sp.Expr]
 _STEP = sp.Dummy("step", real=True)
@@ -40,13 +40,15 @@ class Grams:
         layout: of the places.
         within: those of a sequence with itself, of each argument.
         between: those of two sequences.
-        weight: by which the variances of weights inside of a rule count, for two sequences.
+        queries: by which the variance of weights of queries counts, for two sequences.
+        keys: of keys.
     """
 
     layout: Layout
     within: Sequence[Gram]
     between: Sequence[Gram]
-    weight: sp.Expr = sp.S.One
+    queries: sp.Expr = sp.S.One
+    keys: sp.Expr = sp.S.One
 
 
 @dataclass(frozen=True)
@@ -99,10 +101,19 @@ class Across(ABC):
         ]
         return self._slopes(Grams(layout, grams, between))
 
-    def fresh(self, layout: Layout, grams: Sequence[Gram]) -> Gram:
-        """The tangent kernel of the rule's weights, those inside of it and those that draw alike."""
-        inside = self._slopes(Grams(layout, grams, grams, 1 + _STEP))
-        return {pair: value + inside[pair] for pair, value in self.kernel(layout, grams).items()}
+    def fresh(self, layout: Layout, grams: Sequence[Gram], C_W: sp.Expr) -> Mapping[str, Gram]:
+        """The tangent kernel of each of the rule's weights, by its letter.
+
+        Args:
+            layout: of the places.
+            grams: the Gram numbers of each argument.
+            C_W: fan_in * Var(weight) of the draw.
+        """
+        return {"W": _scaled(C_W, self.kernel(layout, grams))}
+
+    def entropy(self, layout: Layout, grams: Sequence[Gram]) -> sp.Expr | None:
+        """The mean entropy, in nats, of the weights with which a position reads the others; None without any."""
+        return None
 
     # ---- on a grid ---------------------------------------------------------------------------------------------
 
@@ -261,6 +272,7 @@ class Attend(Across):
         queries: what queries are made of; None: of the argument of the draw, of which keys and values are.
         power: of 1/d in the scale of scores, 1/2 or 1.
         is_tied: whether queries and keys have one weight.
+        bias: the variance that biases of values have behind the heads.
     """
 
     C_Q: sp.Expr
@@ -269,6 +281,7 @@ class Attend(Across):
     queries: sp.Expr | None = None
     power: sp.Expr = sp.S.Half
     is_tied: bool = False
+    bias: sp.Expr = sp.S.Zero
 
     @property
     def arguments(self) -> tuple[sp.Expr, ...]:
@@ -280,9 +293,24 @@ class Attend(Across):
         same, other = self._keys(pair, grams)
         return other + (same - other) * self._overlap(pair, grams)
 
-    def fresh(self, layout: Layout, grams: Sequence[Gram]) -> Gram:
-        """Twice the rule's: outputs and values draw alike, queries and keys have the same share."""
-        return {pair: 2 * value for pair, value in super().fresh(layout, grams).items()}
+    def fresh(self, layout: Layout, grams: Sequence[Gram], C_W: sp.Expr) -> Mapping[str, Gram]:
+        """That of queries and keys, whose scores are weights of the values; of values, and of outputs."""
+        values = _scaled(C_W, self.kernel(layout, grams))
+        return {
+            "Q": _scaled(C_W, self._slopes(Grams(layout, grams, grams, queries=1 + _STEP))),
+            "K": _scaled(C_W, self._slopes(Grams(layout, grams, grams, keys=1 + _STEP))),
+            "V": values,
+            "O": {pair: value + self.bias for pair, value in values.items()},
+        }
+
+    def entropy(self, layout: Layout, grams: Sequence[Gram]) -> sp.Expr:
+        """That of the softmax of the scores of one query."""
+        T, pair = layout.positions.size, layout.pairs[0]
+        alone = Grams(layout, grams, grams)
+        if self.is_tied:
+            one, other = self._tied(T, self._spread(pair[0], alone))
+            return -one * sp.log(one) - (T - 1) * other * sp.log(other)
+        return sp.log(T) if self.power == 1 else SoftmaxEntropy(self._variance(pair[0], alone), T)
 
     # ---- on a grid: softmax vectors that are certain, or keys of which any two are alike -----------------------
 
@@ -347,18 +375,25 @@ class Attend(Across):
         """``sum_b A_b A'_b`` of two queries."""
         layout, T = grams.layout, grams.layout.positions.size
         alone = Grams(layout, grams.within, grams.within)
-        spreads = [operator.sub(*self._keys((a, a), alone)) for a in pair]
         if self.is_tied:  # the score of a token with itself is larger than those with others, which are equal
-            (one, other), (few, less) = zip(*map(partial(self._tied, T), spreads), strict=True)
+            (one, few), (other, less) = (self._tied(T, self._spread(a, alone)) for a in pair)
             if layout.is_one_position(pair):
                 return one * other + (T - 1) * few * less
             return one * less + few * other + (T - 2) * few * less
         if self.power == 1:
             return 1 / T
-        queries = [grams.within[-1][layout.at_one_position((a, a))] for a in pair]
-        variances = [self._score(query, spread) for query, spread in zip(queries, spreads, strict=True)]
-        both = self._score(grams.between[-1][pair], operator.sub(*self._keys(pair, grams)))
-        return SoftmaxOverlap(*variances, grams.weight * both, T)
+        variances = [self._variance(a, alone) for a in pair]
+        both = self._score(grams.queries * grams.between[-1][pair], operator.sub(*self._keys(pair, grams)))
+        return SoftmaxOverlap(*variances, grams.keys * both, T)
+
+    def _spread(self, label: Label, alone: Grams) -> sp.Expr:
+        """By how much the Gram number of a key with itself exceeds that with another."""
+        return operator.sub(*self._keys((label, label), alone))
+
+    def _variance(self, label: Label, alone: Grams) -> sp.Expr:
+        """That of scores of a query."""
+        query = alone.within[-1][alone.layout.at_one_position((label, label))]
+        return self._score(query, self._spread(label, alone))
 
     def _keys(self, pair: Pair, grams: Grams) -> tuple[sp.Expr, sp.Expr]:
         """The Gram numbers of two keys of some inputs at one position, and at two."""
@@ -381,6 +416,10 @@ class Attend(Across):
 def _numbers(shares: sp.Basic) -> Any:
     """Nested numbers as lists of floats."""
     return list(map(_numbers, shares)) if isinstance(shares, sp.Tuple) else float(shares)
+
+
+def _scaled(factor: sp.Expr, gram: Gram) -> Gram:
+    return {pair: factor * value for pair, value in gram.items()}
 
 
 HERE = Here()

@@ -95,9 +95,9 @@ class Attention(Drawn):
         of = dict(zip(self.settings, rest, strict=False))
         is_self = isinstance(of["keys"], Str)
         queries, power = None if is_self else u, _POWERS[str(of["scale"])]
-        rule = Attend(of["C_Q"], of["C_K"], of["C_bQ"], queries, power, bool(of["tied"]))
-        bias = of["C_b"] + of["C_O"] * of["C_bV"]
-        return program.draw(u if is_self else of["keys"], of["C_W"], bias, sp.S.One, rule)
+        behind = of["C_O"] * of["C_bV"]
+        rule = Attend(of["C_Q"], of["C_K"], of["C_bQ"], queries, power, bool(of["tied"]), behind)
+        return program.draw(u if is_self else of["keys"], of["C_W"], of["C_b"] + behind, sp.S.One, rule)
 
     def sample(self, net: Net[N], u: N, *rest: float) -> N:
         """Heads whose scores have passed a softmax, and a dense layer behind all of them."""

@@ -52,6 +52,8 @@ _GUARD = 24  # bits that are lost by rounding in a sum of balls
 _ROUNDING = 1e-14  # of sums in double precision, in units of their value and 1/T: measured 4e-15
 _VANISHED = 1000  # bits of what is nothing in double precision
 _LESS = -1  # in the place of the order of a derivative: 1 less the value
+_SPARSE = 8  # places of a range for each that is used, from which on sorting is faster
+_WEAK, _TERMS = 1e-3, 3  # scores that a Taylor polynomial of this degree is tried for
 _SLACK = 1e-12  # by which a correlation of scores exceeds 1, if it was computed in double precision
 
 
@@ -253,8 +255,14 @@ class _Sums:
 
 def _union(places: Whole, shifts: Whole) -> tuple[Whole, Whole]:
     """All sums of two places, without repetition, and the index of each sum among them."""
-    sums, index = np.unique(places[:, None] + shifts, return_inverse=True)
-    return sums, index.reshape(len(places), len(shifts))
+    every = places[:, None] + shifts
+    least, most = int(every.min()), int(every.max())
+    if most - least > _SPARSE * every.size:
+        sums, index = np.unique(every, return_inverse=True)
+        return sums, index.reshape(every.shape)
+    present = np.zeros(most - least + 1, dtype=bool)  # without sorting
+    present[every - least] = True
+    return np.flatnonzero(present) + least, (np.cumsum(present) - 1)[every - least]
 
 
 def overlap_ball(S1: arb, S2: arb, k: arb, keys: int, orders: Orders = (0, 0, 0), more: int = 0) -> arb:
@@ -298,7 +306,8 @@ def _at(numbers: Sequence[arb], keys: int, orders: Orders, more: int) -> arb:
     S1, S2, k = map(float, numbers)
     k = math.copysign(min(abs(k), math.sqrt(S1 * S2)), k)
     if ctx.prec <= _PRECISION:
-        value = _in_floats(S1, S2, k, keys, orders, more)
+        is_weak = not more and S1 + S2 < _WEAK and _series_misses(S1 + S2, orders) < 2.0**-_FLOAT_BITS / keys
+        value = _series(S1, S2, k, keys, orders) if is_weak else _in_floats(S1, S2, k, keys, orders, more)
         return arb(value, (abs(value) + 1 / keys) * _ROUNDING + 2.0**-_FLOAT_BITS / keys)
     every = keys + more
     bits = ctx.prec + every.bit_length() + _GUARD
@@ -308,6 +317,31 @@ def _at(numbers: Sequence[arb], keys: int, orders: Orders, more: int) -> arb:
     with ctx.workprec(bits):
         value = _Sums(grid, scales, _balls, _ball_product, _ball_power, bits).total(keys, orders, more)
     return value + error
+
+
+def _series(S1: float, S2: float, k: float, keys: int, orders: Orders) -> float:
+    """The Taylor polynomial at scores that vanish."""
+    return sum(
+        _in_floats(0.0, 0.0, 0.0, keys, tuple(map(sum, zip(orders, powers, strict=True))))
+        * math.prod(x**n / math.factorial(n) for x, n in zip((S1, S2, k), powers, strict=True))
+        for powers in _powers(_TERMS)
+    )
+
+
+def _series_misses(size: float, orders: Orders) -> float:
+    """A bound of what the Taylor polynomial misses, for ``S1 + S2`` of a size: of the derivatives of the next order."""
+    return sum(
+        _largest(tuple(map(sum, zip(orders, powers, strict=True))), 1.0)
+        * math.prod(size**n / math.factorial(n) for n in powers)
+        for powers in _powers(_TERMS + 1)
+        if sum(powers) == _TERMS + 1
+    )
+
+
+@cache
+def _powers(most: int) -> list[Orders]:
+    """All powers of S1, S2 and k of a total degree."""
+    return [(a, b, c) for a, b, c in product(range(most + 1), repeat=3) if a + b + c <= most]
 
 
 @lru_cache(maxsize=4096)

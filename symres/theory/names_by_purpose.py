@@ -18,7 +18,7 @@ _BY_PURPOSE = {
     "declaration": "layer positions has_positions parameter_names has_covariance subs",
     "maps": (
         "phi_squared kernel_map covariance_map chi_parallel chi_perp h chi_delta covariance_slope memory "
-        "shared_memory ntk_map tangent_kernel_map parameter_norm quantities all_quantities quantity"
+        "shared_memory ntk_map tangent_kernel_map tangent_kernel_of parameter_norm quantities all_quantities quantity"
     ),
     "criticality": (
         "critical_points universality_class exponents remarks critical_line critical_line_expr "
@@ -26,8 +26,8 @@ _BY_PURPOSE = {
         "phase correlation_fixed_points depth_scales correlation_length"
     ),
     "depth": (
-        "network kernels similarity apjn perpendicular_modes parallel_modes dual_kernels displacement jacobian "
-        "jacobian_expr depth_limit"
+        "network kernels similarity similarity_fixed_points rates entropy apjn perpendicular_modes parallel_modes "
+        "dual_kernels displacement jacobian jacobian_expr depth_limit"
     ),
     "finite width": (
         "vertex kernel_fluctuation fluctuations covariance nu nu_log vertex_limit growth_curve aspect_ratio "

@@ -30,8 +30,8 @@ from ..results.verdict import Verdict
 from .criticality import critical_line
 from .depth.depth_procedures import vertex_formulas
 from .depth.network import Network, of_networks
-from .finite_width_theory import FiniteWidthTheory
 from .names_by_purpose import OTHER_WORDS, THEORY_NAMES, parameters_by_name
+from .token_theory import TokenTheory
 
 _FIRST, _LAST = sp.symbols("l0 l", integer=True, nonnegative=True)  # layers, of a Jacobian
 
@@ -108,7 +108,7 @@ def network(layers: Iterable[Layer | Activation | Theory | str], positions: Axis
 
 @parameters_by_name
 @dataclass(frozen=True)
-class Theory(FiniteWidthTheory, Shown):
+class Theory(TokenTheory, Shown):
     """Kernels, susceptibilities, criticality and finite width of a deep network of equal layers.
 
     Args:
@@ -252,6 +252,7 @@ class Theory(FiniteWidthTheory, Shown):
 
     kernels = of_networks(Network.kernels)
     similarity = of_networks(Network.similarity)
+    entropy = of_networks(Network.entropy)
     apjn = of_networks(Network.apjn)
     perpendicular_modes = of_networks(Network.perpendicular_modes)
     parallel_modes = of_networks(Network.parallel_modes)

@@ -164,7 +164,7 @@ def average(functions: tuple[Function, ...], covariance: Sequence[float], values
     """``<f(w)>`` or ``<f(w1) g(w2)>``; the covariance matrix as its upper triangle, row by row.
 
     Raises:
-        NoClosedForm: floating-point numbers overflow, the function oscillates, or both variables are the same.
+        NoClosedForm: floating-point numbers overflow, the function oscillates, or both variables are nearly the same.
     """
     if len(functions) == 1:
         (function,), variance = functions, float(covariance[0])
@@ -172,6 +172,9 @@ def average(functions: tuple[Function, ...], covariance: Sequence[float], values
             return _mean(function, variance, tuple(values[s] for s in function.parameters))
         return float(coefficients(function, variance, 0, values)[0])
     one, both, other = map(float, covariance)
+    if one == both == other != 0 and all(isinstance(f, FloatFunction) for f in functions):
+        same = FloatProduct(tuple((f, 1.0) for f in functions if isinstance(f, FloatFunction)))
+        return float(coefficients(same, one, 0, values)[0])
     conditional = other - both**2 / one if one else other
     if one == 0 or conditional <= 1e-14 * other:
         raise NoClosedForm(

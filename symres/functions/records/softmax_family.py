@@ -1,6 +1,8 @@
-"""The overlap of two softmax vectors with Gaussian scores: what attention does to covariances."""
+"""Softmax vectors with Gaussian scores: the overlap of two, what attention does to covariances, and the entropy."""
 
 from __future__ import annotations
+
+import math
 
 import sympy as sp
 from flint import arb, ctx
@@ -8,12 +10,14 @@ from sympy.core.function import ArgumentIndexError
 
 from ...core.errors import DeclarationError
 from ...core.scalars import Number, number, whole
+from ...numerics.softmax_entropy import softmax_entropy
 from ...numerics.softmax_overlap import overlap_ball
 from ..balls import to_ball
 from ..function_record import FunctionRecord, register
 from .special_function import SpecialFunction
 
 _BITS = 53  # of double precision
+_ROUNDING = 1e-14  # of an entropy: measured 4e-15
 
 
 class SoftmaxOverlap(SpecialFunction):
@@ -94,7 +98,56 @@ class SoftmaxOverlap(SpecialFunction):
         return rf"\mathrm{{{name}}}" + f"_{{{index}}}" * bool(index)
 
 
+class SoftmaxEntropy(SpecialFunction):
+    """``H(S; T) = -E sum_b A_b log(A_b)``, A the softmax vector of T independent centred Gaussian scores.
+
+    Args:
+        S: variance of the scores.
+        T: their number.
+    """
+
+    nargs = 2
+    is_number = False
+    digits = 12
+    meaning = "H(S, T): the mean entropy of a softmax vector of T keys, scores centred, of variance S"
+    tex = r"$\mathrm{H}(S, T)$, the mean entropy of a softmax vector of $T$ keys whose scores have variance $S$"
+
+    @classmethod
+    def eval(cls, S: sp.Expr, T: sp.Expr) -> sp.Expr | None:
+        """Of equal scores; of one key, or of too many to choose from."""
+        if T is sp.oo:
+            return sp.oo
+        return sp.log(T) if S.is_zero or T == 1 else None
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """``dH/dS = S dB/dS - (1 - B)/2`` with the overlap ``B(S, S, S, T)`` of the vector with itself.
+
+        Raises:
+            ArgumentIndexError: T, which is a whole number.
+        """
+        if argindex != 1:
+            raise ArgumentIndexError(self, argindex)
+        S, T = self.args
+        overlap = SoftmaxOverlap(S, S, S, T)
+        return S * overlap.diff(S) - (1 - overlap) / 2
+
+    def _ball(self, arguments: list[arb], bits: int) -> arb:
+        variance, keys = arguments[0], arguments[1].unique_fmpz()
+        if keys is None or keys < 1 or variance.upper() < 0:
+            found = f"there are no {arguments[1].str(5)} scores of variance {variance.str(5)}"
+            raise DeclarationError(f"the entropy {self}", found, "pass a variance that is not negative, and a whole T")
+        value = softmax_entropy(max(float(variance.mid()), 0.0), int(keys))
+        slope = 1 + variance.abs_upper()  # of H in S at most, for -3/4 <= dB/dS <= 1/4
+        return arb(value, _ROUNDING * (1 + math.log(int(keys)))) + arb(0, 1) * (slope * variance.rad()).upper()
+
+    @property
+    def written(self) -> tuple[str, tuple[sp.Expr, ...]]:
+        """H."""
+        return "H", self.args
+
+
 register(FunctionRecord(kind=SoftmaxOverlap))
+register(FunctionRecord(kind=SoftmaxEntropy))
 _ORDERS = {None: (0, 0, 0), "S1": (1, 0, 0), "S2": (0, 1, 0), "k": (0, 0, 1)}
 
 

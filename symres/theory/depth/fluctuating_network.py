@@ -22,7 +22,7 @@ from ...results.quantity import Quantity
 from ..finite_width.fluctuations import DeepFluctuations, Fluctuations, states_of
 from ..finite_width.layer_noise import CompiledLayer
 from ..observables.layer_theory import LayerTheory
-from ..quantities.build import has_overlaps
+from ..quantities.build import has_softmax
 from ..response.kernel_response import readout_of, response
 
 DIGITS = 18  # of every step: results are good to 15
@@ -66,7 +66,7 @@ def by_layer(
 def number_of(quantity: Quantity, values: Mapping[str, Parameter]) -> mp.mpf:
     """The quantity at the values of its own symbols."""
     names: Sequence[str] = [s.name for s in (*quantity.symbols, *quantity.unused)]
-    digits = _OF_OVERLAPS if has_overlaps(quantity.body, quantity.steps) else DIGITS
+    digits = _OF_OVERLAPS if has_softmax(quantity.body, quantity.steps) else DIGITS
     return quantity.evalf(digits, **{name: value for name, value in values.items() if name in names})
 
 

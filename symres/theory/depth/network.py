@@ -405,9 +405,11 @@ class Network(PositionNetwork, FluctuatingNetwork, DerivedNetwork, Shown):
             if layer.covariance_map.directed and state["K"] == 0:
                 raise undirected("a network", KERNEL)
             rows.append((layer, state | numbers))
-            follow = {"K": number_of(layer.kernel_map, state | numbers)}
-            if batch:
-                follow["C"] = number_of(layer.covariance_map, _as_pair(layer, state) | numbers)
+            follow = layer.token_maps.kernels(state | numbers) if layer.has_positions else None
+            if follow is None:
+                follow = {"K": number_of(layer.kernel_map, state | numbers)}
+                if batch:
+                    follow["C"] = number_of(layer.covariance_map, _as_pair(layer, state) | numbers)
             state = follow
             states.append(state)
         return rows, states

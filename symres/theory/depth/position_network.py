@@ -9,9 +9,11 @@ import mpmath as mp
 
 from ...core.errors import DeclarationError
 from ...core.scalars import Number, whole
+from ...layers.across import Attend
 from ...layers.grids import Lattice
 from ...numerics.deferred_numpy import Array, ArrayLike
 from ..grids.grid_network import GridNetwork
+from ..observables.layer_maps import ATTENTION_ENTROPY
 from ..observables.layer_theory import LayerTheory
 from .fluctuating_network import Parameter, Values, by_layer, number_of
 
@@ -124,7 +126,39 @@ class PositionNetwork:
             [0.0, 1.0]
         """
         self._require_positions("token similarities")
-        return [state["C"] / state["K"] for state in self._walked(K, {**params, "C": C})[1]]
+        return [_similarity(state) for state in self._walked(K, {**params, "C": C})[1]]
+
+    def entropy(self, /, K: Number, C: Number, **params: Parameter) -> list[mp.mpf]:
+        """The entropy of attention in every layer, over that of uniform weights: ``H/log(T)``.
+
+        0 where each token attends to one, 1 where it attends to all alike, as it does when tokens have become equal.
+        Of a layer with several attentions it is their mean.
+
+        Args:
+            K: kernel of a token that enters the first layer.
+            C: covariance of two tokens.
+            params: numbers for all parameters, by name; a list has one for each layer.
+
+        Returns:
+            One number for each layer, exact to 12 digits for many wide heads; 1 for one token.
+
+        Raises:
+            DeclarationError: inputs have no positions, or a layer has no attention.
+
+        Examples:
+            Scores between tokens that normalisation makes equally long, of variances up to ``C_Q C_K``:
+
+            >>> layer = sr.layer("z + Attention(LayerNorm(z), 1, 0, 8, 1)")
+            >>> [round(float(h), 3) for h in sr.network([layer]*3, positions=sr.Tokens(16)).entropy(K=1, C=0)]
+            [0.44, 0.449, 0.46]
+        """
+        self._require_positions("entropies of attention")
+        for layer in self.layers:
+            if not any(isinstance(draw.across, Attend) for draw in layer.layer.program.draws):
+                found = f"the layer {layer.layer.name} has no attention"
+                raise DeclarationError("entropies of attention", found, "ask for similarity(K, C)")
+        rows = self._walked(K, {**params, "C": C})[0]
+        return [number_of(layer.derived(ATTENTION_ENTROPY), values) for layer, values in rows]
 
     def apjn(
         self,
@@ -167,11 +201,20 @@ class PositionNetwork:
             raise DeclarationError("gradients of tokens", "C, the covariance of two, has no value", "pass C=0.5")
         change = {"t": mp.mpf(1), "s": mp.mpf(tokens == "all")}
         for layer, values in self._walked(K, {**params, "C": C})[0][first:last]:
-            maps = {"t": layer.quantity("tangent_map"), "s": layer.quantity("tangent_covariance_map")}
-            change = {name: number_of(quantity, values | change) for name, quantity in maps.items()}
+            moved = layer.token_maps.tangents(values | change)
+            if moved is None:
+                maps = {"t": layer.quantity("tangent_map"), "s": layer.quantity("tangent_covariance_map")}
+                moved = {name: number_of(quantity, values | change) for name, quantity in maps.items()}
+            change = moved
         return change["t"]
 
     def _require_positions(self, asked: str) -> None:
         if not all(layer.has_positions for layer in self.layers):
             remedy = "pass positions=sr.Tokens(16) to sr.derive or sr.network"
             raise DeclarationError(asked, "inputs of the network have no positions", remedy)
+
+
+def _similarity(state: State) -> mp.mpf:
+    """C/K with all the digits of 1 - C/K."""
+    with mp.workprec(53 + (int(mp.log(state["K"] / (state["K"] - state["C"]), 2)) if state["K"] > state["C"] else 0)):
+        return state["C"] / state["K"]

@@ -232,6 +232,44 @@ TANGENT_COVARIANCE_MAP = _OfPositions(
     arguments=(symbols.K, symbols.C, symbols.t, symbols.s),
     define=lambda walks: walks.tangents(walks.layout.two),
 )
+
+
+def _entropy(walks: LayerWalks) -> sp.Expr:
+    """The mean entropy of the attentions of a layer over that of uniform weights; 1 of one token, and of very many."""
+    entropies, size = walks.one.entropies(), walks.positions.size
+    if size in (1, sp.oo):
+        return sp.S.One
+    return sp.Add(*entropies) / (len(entropies) * sp.log(size))
+
+
+ATTENTION_ENTROPY = _OfPositions(
+    name="attention_entropy",
+    sign=("H", "H"),
+    notation=r"\mathrm{H}/\log T",
+    meaning="mean entropy of the weights of attention over that of uniform weights",
+    arguments=(symbols.K, symbols.C),
+    define=_entropy,
+)
+
+
+def weight_kernel(letter: str, is_one_position: bool) -> LayerObservable:
+    """What one weight of the attention of a layer adds to its tangent kernel.
+
+    Args:
+        letter: Q, K, V or O.
+        is_one_position: whether at one position, or at two.
+    """
+    return _OfPositions(
+        name=f"tangent_kernel_{letter}" + "_across" * (not is_one_position),
+        sign=("Θ'", "Theta'"),
+        notation=rf"\Theta'_{letter}",
+        meaning=f"tangent kernel of the weights W_{letter} at {'one position' if is_one_position else 'two positions'}",
+        unit="K",
+        arguments=(symbols.K, symbols.C),
+        define=lambda walks: walks.fresh(walks.layout.pairs[0] if is_one_position else walks.layout.two, letter),
+    )
+
+
 _SEQUENCES = (symbols.K1, symbols.P1, symbols.C, symbols.E, symbols.K2, symbols.P2)
 SEQUENCE_MAP = _OfSequences(
     of_networks=True,

@@ -26,6 +26,7 @@ from ..quantities.build import unknown
 from . import layer_maps, registry
 from .layer_observable import LayerObservable, Subject
 from .layer_walks import LayerWalks
+from .token_maps import TokenMaps
 
 Part = TypeVar("Part")
 
@@ -215,6 +216,13 @@ class LayerTheory(Subject):
             (True, False)
         """
         return self.positions != ONE
+
+    @cached_property
+    def token_maps(self) -> TokenMaps:
+        """The maps of K, C, t and s, compiled for stacks of many layers."""
+        names = ("kernel_map", "covariance_map", "tangent_map", "tangent_covariance_map")
+        one, two, moved, both = map(self.quantity, names)
+        return TokenMaps((one, two), (moved, both))
 
     @property
     def sequence_length(self) -> sp.Expr:

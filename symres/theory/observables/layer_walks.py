@@ -13,6 +13,7 @@ from ...core.errors import NoClosedForm, SymresError, UnsupportedLayer
 from ...functions.balls import enclose
 from ...gaussian.calculus.distributions import averaged
 from ...gaussian.calculus.expectation import Gaussian
+from ...layers.across import HERE
 from ...layers.grids import Lattice
 from ...layers.layer import Layer
 from ...layers.layouts import BATCH, ONE, TWO, TWO_INPUTS, Axis, Label, Layout, Pair
@@ -141,6 +142,11 @@ class LayerWalks:
         apart = sp.S.Zero if self.layer.program.is_uncorrelated else symbols.s
         start = {(a, b): symbols.t if a == b else apart for a, b in self.layout.pairs}
         return tangent(self.one, *pair, start)
+
+    def fresh(self, pair: Pair, letter: str) -> sp.Expr:
+        """The tangent kernel at one or two positions of one weight of the attention of the layer, W_Q for instance."""
+        still = dict.fromkeys(self.layout.pairs, sp.S.Zero)
+        return tangent(self.one, *pair, still, lambda draw: ({letter: 1} if draw.across is not HERE else 0, 0))
 
     def slope(self, expression: sp.Expr) -> sp.Expr:
         """The derivative of an expression of one input in its kernel, through all averages."""

@@ -14,7 +14,7 @@ from ...core.proof import Proof, insertion
 from ...core.symbols import K1, K2, C, K, place
 from ...core.words import Obstruction, Reason
 from ...functions.balls import enclose, evaluate, value_and_radius
-from ...functions.records.softmax_family import SoftmaxOverlap
+from ...functions.records.softmax_family import SoftmaxEntropy, SoftmaxOverlap
 from ...gaussian.calculus.expectation import Expectation
 from ...gaussian.closed_form.verification import MIRRORED, Enclosure, Values, verify
 from ...results.quantity import NamedStep, Quantity, Status
@@ -28,8 +28,12 @@ _INFINITE = Reason(
     "is infinite where a function jumps or is at least as steep as a square root is at 0",
     Obstruction.INFINITE,
 )
-_OVERLAPS = Reason("the overlap B of two softmax vectors", "has no closed form")
+_OF_SOFTMAX = {
+    SoftmaxOverlap: Reason("the overlap B of two softmax vectors", "has no closed form"),
+    SoftmaxEntropy: Reason("the entropy H of a softmax vector", "has no closed form"),
+}
 _DIGITS, _BITS, _TOLERANCE = 25, 100, 1e-20  # of a verification
+_FEW_DIGITS, _FEW_TOLERANCE = 12, 1e-11  # where softmax is averaged: more digits of its sums take minutes
 
 
 class RecordWords(TypedDict, total=False):
@@ -78,18 +82,18 @@ def build(
         steps.append(NamedStep(symbol, meaning_of_step, proof.result))
         inner.append((symbol, proof))
     proof = closer.prove(definition)
-    overlaps = [_OVERLAPS] * has_overlaps(proof.result, steps)
+    of_softmax = [reason for kind, reason in _OF_SOFTMAX.items() if _has(kind, proof.result, steps)]
     quantity = Quantity(
         name=name,
         symbols=symbols,
         unused=tuple(s for s in parameters if s not in symbols),
         definition=definition,
         body=proof.result,
-        status=Status.NUMERIC if closer.open or overlaps else Status.EXACT,
+        status=Status.NUMERIC if closer.open or of_softmax else Status.EXACT,
         steps=tuple(steps),
         proof=_with_steps(proof, inner),
         verifications=tuple(closer.verifications),
-        reason=_INFINITE if proof.result.has(sp.oo) else Reason.listed([*(a.reason for a in closer.open), *overlaps]),
+        reason=_INFINITE if proof.result.has(sp.oo) else Reason.listed([*(a.reason for a in closer.open), *of_softmax]),
         expansion=expansion if arguments == (K,) else None,
         within=within,
         **words,
@@ -97,9 +101,13 @@ def build(
     return _verified(quantity)
 
 
-def has_overlaps(body: sp.Expr, steps: Sequence[NamedStep]) -> bool:
-    """Whether it is made of overlaps of attention, which have no closed form."""
-    return any(e.has(SoftmaxOverlap) for e in (body, *(step.expr for step in steps)))
+def has_softmax(body: sp.Expr, steps: Sequence[NamedStep]) -> bool:
+    """Whether it is made of averages over softmax vectors, which have no closed form."""
+    return any(_has(kind, body, steps) for kind in _OF_SOFTMAX)
+
+
+def _has(kind: type[sp.Expr], body: sp.Expr, steps: Sequence[NamedStep]) -> bool:
+    return any(e.has(kind) for e in (body, *(step.expr for step in steps)))
 
 
 def derivative(quantity: Quantity, s: sp.Symbol) -> Quantity:
@@ -164,11 +172,14 @@ def _verified(quantity: Quantity) -> Quantity:
     if quantity.body == 0 and {v.oracle for v in quantity.verifications} == {MIRRORED}:
         return quantity  # quadrature uses the same symmetry, and would confirm nothing
 
+    is_quick = not quantity.defined.has(*_OF_SOFTMAX)
+    digits = _DIGITS if is_quick else _FEW_DIGITS
+
     def measure(values: Values) -> Enclosure:
         numbers = quantity.defined.subs(values)
         if quantity.body == 0:  # no relative accuracy is worth more precision
             return value_and_radius(enclose(numbers, {}, _BITS))
-        return evaluate(numbers, {}, _DIGITS)
+        return evaluate(numbers, {}, digits)
 
     try:
         verification = verify(
@@ -178,8 +189,8 @@ def _verified(quantity: Quantity) -> Quantity:
             quantity.symbols,
             oracle="quadrature",
             points=_POINTS,
-            tolerance=_TOLERANCE,
-            digits=_DIGITS,
+            tolerance=_TOLERANCE if is_quick else _FEW_TOLERANCE,
+            digits=digits,
             within=quantity.within,
         )
     except NoClosedForm as error:

@@ -12,8 +12,9 @@ is moved, everything where a change of parameters moves them all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, product
+from typing import TypeAlias
 
 import sympy as sp
 
@@ -29,7 +30,8 @@ from .walk import Factor, Kernel, Walk
 
 NONE = (0, 0)  # the parameters are fixed
 
-Rates = tuple[sp.Expr | int, sp.Expr | int] | Callable[[Draw], tuple[sp.Expr | int, sp.Expr | int]]
+Rate: TypeAlias = sp.Expr | int
+Rates = tuple[Rate, Rate] | Callable[[Draw], tuple[Rate | Mapping[str, Rate], Rate]]
 
 
 def tangent(walk: Walk, a: Label, b: Label, start: Kernel, rates: Rates = NONE) -> sp.Expr:
@@ -41,7 +43,7 @@ def tangent(walk: Walk, a: Label, b: Label, start: Kernel, rates: Rates = NONE) 
         b: second place; a = b for one.
         start: covariances of the incoming tangents, by pairs of places: 1 for chi_perp, Theta for the tangent kernel.
         rates: learning rates of weights and biases, for parameters of variance 1 that C_W/fan_in and C_b scale; or a
-            function that has those of each Draw.
+            function that has those of each Draw, of its weights together or by their letters.
 
     Returns:
         The covariance; infinite where the mean square of a slope is, as for activations that jump, and a = b.
@@ -121,9 +123,10 @@ class TangentWalk(Walk):
                 {(a.stream, b.stream): sp.Add(*self._averages((u, a), (u, b))) for a, b in self._pairs}
                 for u in draw.arguments
             ]
-            fresh = draw.across.fresh(self.layout, grams) if weight_rate != 0 else {}
+            fresh = {} if weight_rate == 0 else draw.across.fresh(self.layout, grams, draw.C_W)
             for (a, b), mixed in draw.across.tangent(self.layout, grams, changes).items():
-                value = draw.C_W * (mixed + weight_rate * fresh.get((a, b), 0)) + bias_rate * draw.C_b
+                added = sp.Add(*(_rate(weight_rate, letter) * part[a, b] for letter, part in fresh.items()))
+                value = draw.C_W * mixed + added + bias_rate * draw.C_b
                 name = sp.Dummy("T", real=True) if value.has(SpecialFunction) else value
                 if name is not value:
                     self.mixed[name] = value
@@ -133,7 +136,7 @@ class TangentWalk(Walk):
             value = sp.Add(*(draw.C_W * average for average in self._averages((draw.u, a), (draw.u, b))))
             if a.is_tangent:
                 own = self.covariance(draw.name, a.stream, b.stream)
-                value += weight_rate * (own - draw.C_b) + bias_rate * draw.C_b
+                value += _rate(weight_rate, "W") * (own - draw.C_b) + bias_rate * draw.C_b
             self._covariances[draw.name, a, b] = value
 
     def covariance(self, source: sp.Symbol, a: Label, b: Label) -> sp.Expr:
@@ -181,6 +184,11 @@ class TangentWalk(Walk):
             if b == a:
                 changes += [(place, c * response) for place, c in super()._form(u.diff(s), a.stream)]
         return form(changes)
+
+
+def _rate(rate: Rate | Mapping[str, Rate], letter: str) -> Rate:
+    """The learning rate of a weight of a draw."""
+    return rate.get(letter, 0) if isinstance(rate, Mapping) else rate
 
 
 def _are_steep(factors: Sequence[Factor], choice: Sequence[tuple[Factor, ...]]) -> bool:

@@ -92,6 +92,12 @@ class Walk:
         kernel = self.layout.kernel.items()
         return (*(value for (a, b), value in kernel if a == b), *(value for (a, b), value in kernel if a != b))
 
+    def entropies(self) -> list[sp.Expr]:
+        """The mean entropies, in nats, of the weights of every attention."""
+        rules = ((draw.across, self._grams[draw.name]) for draw in self.program.draws if draw.across is not HERE)
+        entropies = (rule.entropy(self.layout, grams) for rule, grams in rules)
+        return [entropy for entropy in entropies if entropy is not None]
+
     def _mean(self, mean: Mean) -> None:
         width = self.program.width(mean.integrand)
         for a in self.labels:

@@ -100,3 +100,22 @@ def test_refusals(arguments, said):
 def test_other_slopes_are_refused():
     with pytest.raises(sr.DeclarationError, match="pass S1, S2 or k"):
         sr.softmax_overlap(1, 1, 0.5, 4, derivative="T")
+
+
+@pytest.mark.parametrize("orders", [(0, 0, 0), (0, 0, 1), (1, 0, 0)])
+def test_weak_scores_have_a_series(orders):
+    """The Taylor polynomial is taken where it is proved, and agrees with the sums there; below all of their units."""
+    size = 1e-7
+    assert room._series_misses(2 * size, orders) < 1e-19 < room._series_misses(0.1, orders)
+    series, sums = (f(size, size, 0.6 * size, 16, orders) for f in (room._series, room._in_floats))
+    assert series == pytest.approx(sums, abs=1e-15)
+    slope = sr.softmax_overlap(1e-40, 1e-40, 5e-41, 16, derivative="k")
+    assert slope == pytest.approx(15 / 256, rel=1e-13)
+
+
+def test_sums_of_places():
+    """With and without sorting: every sum once, and where it stands."""
+    for places in (np.arange(9), 10**12 * np.arange(9)):
+        sums, index = room._union(places, np.array([-2, 0, 3]))
+        assert (sums[index] == places[:, None] + np.array([-2, 0, 3])).all()
+        assert (np.diff(sums) > 0).all()

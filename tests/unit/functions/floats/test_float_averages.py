@@ -67,6 +67,13 @@ def test_nearly_equal_variables(apart):
         assert compiled(average, place) == pytest.approx(float(exact), rel=3e-14)
 
 
+def test_equal_variables():
+    """The average of the product of both functions of one; a jump has its own mean."""
+    one, other = (FloatFunction(sr.activation(name).pieces) for name in ("tanh", "step"))
+    expected = means(FloatFunction(sr.activation("tanh(z)*step(z)").pieces), np.array([1.7]), {})[0]
+    assert float_averages.average((one, other), (1.7, 1.7, 1.7), {}) == pytest.approx(expected, rel=1e-13)
+
+
 def test_overflow_of_a_part_is_none_of_the_whole():
     z, one = sr.z, sp.Integer(1)
     for formula, expected in ((sp.log(one + sp.exp(z)), 800), (sp.exp(z) / (1 + sp.exp(z)), 1)):
