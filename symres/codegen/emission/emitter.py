@@ -323,6 +323,8 @@ class Emitter:
         if isinstance(e, sp.Max | sp.Min):
             first, *others = sorted(e.args, key=default_sort_key)
             return reduce(lambda out, a: self._call(template, [out, self._visit(a)]), others, self._visit(first))
+        for name, text in getattr(e, "constants", {}).items():
+            template = template.replace(f"{{{name}}}", text)
         return self._call(template, [self._visit(a) for a in e.args])
 
     def _scaled(self, coefficient: sp.Expr, rest: sp.Expr) -> int:

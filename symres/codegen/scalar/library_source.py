@@ -11,7 +11,10 @@ from importlib import resources
 from typing import Literal
 
 Precision = Literal["double", "single"]
-_FILES = ("choices", "angle_functions", "exponentials", "corners", "tables", "recursion", "hermite", "series_sums")
+_FILES = (
+    *("choices", "angle_functions", "exponentials", "corners", "tables", "recursion", "hermite", "series_sums"),
+    "softmax_sums",
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ def library(precision: Precision = "double") -> Library:
     for file in (f"{precision}_precision", *_FILES):
         for node in ast.parse((folder / f"{file}.py").read_text("utf-8")).body:
             if isinstance(node, ast.FunctionDef):
-                functions[node.name] = node
+                functions.setdefault(node.name, node)  # that of the precision, if it has one
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 constants[node.targets[0].id] = ast.literal_eval(node.value)
     return Library(functions, constants)
