@@ -24,6 +24,7 @@ Orders: TypeAlias = tuple[int, ...]  # of derivatives in S1, S2 and k
 Row: TypeAlias = Sequence  # what one entry has: numbers
 
 _STRIP = 1.45  # how far from the real axis integrands are used: exp(-exp(x)) is bounded up to pi/2
+_TAYLOR_TERMS = 16  # of Taylor series of averages over scores
 _MOST_NODES = 1024  # of a sum over x, and over scores
 
 
@@ -82,12 +83,11 @@ def _overlap_grid(
         first = -xp.log(T) - 34.0 - xp.minimum(0.5 * S, reach * xp.sqrt(S))
         counts.append(xp.ceil((xp.log(tail) + xp.sqrt(2.0 * tail * S) - first) / x) + 1.0)
         of_eta = _widest_step(b, lost)
-        stride = xp.where(apart > 0.0, 2.0 * half + 1.0, stride)
         sizes.append([xp.ceil(reach / of_eta), stride, apart])
         numbers += [first, x, a * step, b * of_eta, of_eta]
     nodes = xp.maximum(*counts)
     for row in sizes:
-        row.insert(1, (nodes - 1.0) * row[1] + 2.0 * half + 1.0)
+        row.insert(1, xp.where(row[2] > 0.0, nodes, (nodes - 1.0) * row[1] + 2.0 * half + 1.0))
     most = 0.5 * _MOST_NODES
     possible = possible & (nodes <= _MOST_NODES) & (half <= most) & (sizes[0][0] <= most) & (sizes[1][0] <= most)
     equal = xp.where((S1 == S2) & (S1 == k), 1.0, 0.0)
@@ -122,16 +122,18 @@ def _overlap_at(orders: Orders, sizes: Sequence[int], numbers: Row, like: Floats
 
 def _of_equal_scores(orders: Orders, T: float, places: Floats, step: float, scores: Floats, masses: Floats) -> Floats:
     """The same of equal scores: exp(x) and exp(y) are shares of a number, in which the integrand is a polynomial."""
-    total = xp.exp(xp.clip(places[:, None] + scores, None, 6.6))
-    kept, less, value = xp.exp(-total), -xp.expm1(-total) @ masses, 0.0 * step
-    count = 2 * sum(orders) + 1
+    order, value = sum(orders), 0.0 * step
+    moments, less = _moments_of_scores(2 * order + 2, places[:, None] + scores, masses)
+    count = 2 * order + 1
     for number in range(count):
         angle = math.pi * (number + 0.5) / count  # Fejer's rule
-        waves = [math.cos(2 * j * angle) / (4 * j * j - 1) for j in range(1, count // 2 + 1)]
+        waves = [math.cos(2 * j * angle) / (4 * j * j - 1) for j in range(1, order + 1)]
         share, weight = 0.5 + 0.5 * math.cos(angle), (1.0 - 2.0 * sum(waves)) / count
 
         def derivative(p: int, q: int, share: float = share) -> Floats:
-            return (_over_itself(p, share * total) * _over_itself(q, (1.0 - share) * total) * kept) @ masses
+            one = [c * share**n for n, c in enumerate(_exp_polynomial(p))]
+            other = [c * (1.0 - share) ** n for n, c in enumerate(_exp_polynomial(q))]
+            return sum(c * d * moments[n + m] for n, c in enumerate(one) for m, d in enumerate(other))
 
         value = value + weight / (share * (1.0 - share)) * _product_series(orders, T, less, derivative).sum()
     return step * value
@@ -146,16 +148,17 @@ def _overlap_side(
     first, x, of_xi, of_eta, step = places[:5]
     eta, width = _counted(2 * inner + 1, like, inner), 2 * half + 1
     masses = _normal_masses(step * eta)
-    number = _counted(length, like)
-    row = number // width
-    alone = x * row + turn * of_xi * (number - width * row - half)
-    place = first + apart * alone + (1 - apart) * of_xi * (number - half)
-    size = xp.exp(xp.clip(place[:, None] + of_eta * eta, None, 6.6))
-    kept = xp.exp(-size)
-    tables = [*((_over_itself(p, size) * kept) @ masses for p in range(most + 1)), -xp.expm1(-size) @ masses]
-    columns = half + (apart + (1 - apart) * turn) * (_integers(width, like) - half)
+    place = first + (x * _counted(nodes, like) if apart else of_xi * _counted(length, like, half))
+    moments, less = _moments_of_scores(most + apart * _TAYLOR_TERMS, place[:, None] + of_eta * eta, masses)
+    averages = [sum(c * moments[n] for n, c in enumerate(_exp_polynomial(p))) for p in range(len(moments))]
+    if apart:
+        shift = turn * of_xi * _counted(width, like, half)
+        powers = xp.stack([shift**n / math.factorial(n) for n in range(1, _TAYLOR_TERMS + 1)])
+        moved = [xp.stack(averages[p + 1 : p + 1 + _TAYLOR_TERMS], 1) @ powers for p in range(most + 1)]
+        return [*(averages[p][:, None] + moved[p] for p in range(most + 1)), less[:, None] - moved[0]]
+    columns = half + turn * (_integers(width, like) - half)
     at = _integers(nodes, like)[:, None] * stride + columns
-    return [table[at] for table in tables]
+    return [table[at] for table in (*averages, less)]
 
 
 def _product_series(orders: Orders, T: float, less: Floats, derivative: Callable[[int, int], Floats]) -> Floats:
@@ -185,15 +188,22 @@ def _over_factorials(orders: Orders) -> float:
     return 0.5 ** (orders[0] + orders[1]) / math.prod(math.factorial(n) for n in orders)
 
 
-def _over_itself(order: int, size: Floats) -> Floats | float:
-    """A derivative of exp(-exp(w)) over itself, for exp(w)."""
+def _moments_of_scores(most: int, places: Floats, masses: Floats) -> tuple[list[Floats], Floats]:
+    """The averages of ``u**n exp(-u)`` along the last axis of log(u), and those of 1 - exp(-u)."""
+    size = xp.exp(xp.clip(places, None, 6.6))
+    kept, moments = xp.exp(-size), []
+    for _ in range(most + 1):
+        moments.append(kept @ masses)
+        kept = kept * size
+    return moments, -xp.expm1(-size) @ masses
+
+
+def _exp_polynomial(order: int) -> list[float]:
+    """The coefficients of a derivative of exp(-exp(w)) over it, a polynomial in exp(w)."""
     row = [1.0]
     for _ in range(order):
         row = [m * c - d for m, (c, d) in enumerate(zip([*row, 0.0], [0.0, *row]))]
-    value: Floats | float = 0.0
-    for c in reversed(row):
-        value = value * size + c
-    return value
+    return row
 
 
 def _counted(count: int, like: Floats, middle: int = 0) -> Floats:

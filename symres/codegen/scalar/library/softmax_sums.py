@@ -13,7 +13,8 @@ from .exponentials import exp, expm1
 from .machine import NAN, Given, Written, room
 
 STRIP = 1.45  # how far from the real axis integrands are used: exp(-exp(x)) is bounded up to pi/2
-MOST_NODES = 1024  # of a sum over x, and over scores
+TAYLOR_TERMS = 16  # of Taylor series of averages over scores
+MOST_SUMMED = 1024  # of a sum over x, and over scores
 
 
 def widest_step(scale: float, lost: float) -> float:
@@ -85,6 +86,20 @@ def polynomials_of_exp(most: int, out: Written) -> None:
     for p in range(1, width):
         for m in range(1, p + 1):
             out[p * width + m] = m * out[(p - 1) * width + m] - out[(p - 1) * width + m - 1]
+
+
+def derivatives_of_moments(most: int, count: int, rows: Written, table: Written) -> None:
+    """The derivatives of averages of exp(-exp(x)) in x in the place of moments; rows receives their coefficients."""
+    polynomials_of_exp(most, rows)
+    for p in range(most, 0, -1):
+        row: Written = table[p * count :]
+        for n in range(count):
+            row[n] = rows[p * (most + 1) + p] * row[n]
+        for m in range(1, p):
+            c = rows[p * (most + 1) + m]
+            moment: Given = table[m * count :]
+            for n in range(count):
+                row[n] = row[n] + c * moment[n]
 
 
 def product_series(
@@ -191,10 +206,7 @@ def fill_scales(n1: int, n2: int, nk: int, scales: Written) -> None:
         scales[a] = over_factorials(a // ((n2 + 1) * (nk + 1)), a // (nk + 1) % (n2 + 1), a % (nk + 1))
 
 
-def derivatives_of_side(
-    most: int, nodes: int, half: int, turn: float, apart: int, stride: int, first: float, x: float, step: float,
-    a: float, b: float, inner: int, of_eta: float, out: Written
-) -> int:  # fmt: skip
+def derivatives_of_side(most: int, nodes: int, half: int, turn: float, side: Given, out: Written) -> int:
     """Averages over eta of derivatives of ``exp(-exp(x + a*xi + b*eta))``, node by node of xi, and of 1 less it.
 
     Args:
@@ -202,49 +214,49 @@ def derivatives_of_side(
         nodes: of x.
         half: of xi, on each side of 0.
         turn: 1, or -1 where a is negative.
-        apart: 1 where the table has a column for each xi.
-        stride: the steps of the table from one x to the next.
-        first: the smallest x.
-        x: from one x to the next.
-        step: from one xi to the next.
-        a: what xi is multiplied with.
-        b: what eta is multiplied with.
-        inner: nodes of eta on each side of 0.
-        of_eta: from one to the next.
+        side: what ``overlap_sums`` says of x.
         out: for each order, and at the end for 1 less the average, a row for each xi.
 
     Returns:
         1 if memory lacks, else 0.
     """
+    first = side[0]
+    x = side[1]
+    of_xi = side[2]
+    stride: int = int(side[3])
+    apart: int = int(side[4])
+    inner: int = int(side[5])
     failed: int = 0
     width: int = 2 * half + 1
-    length: int = (nodes - 1) * stride + width
+    length: int = nodes if apart == 1 else (nodes - 1) * stride + width
+    orders: int = most + TAYLOR_TERMS if apart == 1 else most
     places: Written = room(length)
-    table: Written = room((most + 4) * length)
-    rows: Written = room((most + 1) * (most + 1))
+    table: Written = room((orders + 4) * length)
+    rows: Written = room((orders + 1) * (orders + 1))
     for n in range(length):
-        row: int = n // width
-        alone = first + x * row + turn * a * step * (n - row * width - half)
-        places[n] = alone if apart == 1 else first + a * step * (n - half)
-    moments_of_scores(most, length, inner, b, of_eta, places, table)
-    polynomials_of_exp(most, rows)
+        places[n] = first + x * n if apart == 1 else first + of_xi * (n - half)
+    moments_of_scores(orders, length, inner, side[6], side[7], places, table)
+    derivatives_of_moments(orders, length, rows, table)
     for p in range(most + 2):
+        row: Given = table[(p if p <= most else orders + 1) * length :]
         for j in range(width):
-            column: int = width - 1 - j if turn < 0.0 and apart == 0 else j
+            column: int = width - 1 - j if turn < 0.0 else j
             line: Written = out[(p * width + j) * nodes :]
             for n in range(nodes):
-                line[n] = table[p * length + n * stride + column] if p > most else 0.0
-            for m in range(p + 1 if p <= most else 0):
-                c = rows[p * (most + 1) + m]
+                line[n] = row[n] if apart == 1 else row[n * stride + column]
+            factor = 1.0 if p <= most else -1.0
+            for m in range(1, TAYLOR_TERMS + 1 if apart == 1 else 1):
+                factor = factor * of_xi * (column - half) / m
+                term: Given = table[(p + m if p <= most else m) * length :]
                 for n in range(nodes):
-                    line[n] = line[n] + c * table[m * length + n * stride + column]
+                    line[n] = line[n] + factor * term[n]
     return failed
 
 
 def overlap_of_pairs(
-    n1: int, n2: int, nk: int, T: float, nodes: int, half: int, step: float, is_symmetric: int, one: Given, other: Given
-) -> float:
-    """The sum over x and y, of tables that ``derivatives_of_side`` has filled.
+    n1: int, n2: int, nk: int, T: float, nodes: int, half: int, step: float, turn: float, is_symmetric: int, sides: Given
+) -> float:  # fmt: skip
+    """The sum over x and y.
 
     Args:
         n1: the order of the derivative in S1.
@@ -254,9 +266,9 @@ def overlap_of_pairs(
         nodes: of x and of y.
         half: of xi, on each side of 0.
         step: from one xi to the next.
+        turn: 1, or -1 where the covariance of scores is negative.
         is_symmetric: 1 where x and y may change places.
-        one: the table of x.
-        other: that of y.
+        sides: what ``overlap_sums`` says of both.
     """
     value = NAN
     count: int = (n1 + 1) * (n2 + 1) * (nk + 1)
@@ -266,8 +278,12 @@ def overlap_of_pairs(
     less: Written = work[2 * count * nodes :]
     known: Written = work[(2 * count + 1) * nodes :]
     scales: Written = known[2 * count :]
+    one: Written = room((2 * n1 + nk + 3) * size)
+    other: Written = room((2 * n2 + nk + 3) * size)
+    failed: int = derivatives_of_side(2 * n1 + nk + 1, nodes, half, 1.0, sides, one)
+    failed += derivatives_of_side(2 * n2 + nk + 1, nodes, half, turn, sides[8:], other)
     fill_scales(n1, n2, nk, scales)
-    value = 0.0
+    value = 0.0 if failed == 0 else NAN
     total = 0.0
     for j in range(width):
         total = total + exp(-0.5 * step * step * (j - half) * (j - half))
@@ -301,58 +317,55 @@ def overlap_of_pairs(
 
 
 def overlap_sums(S1: float, S2: float, k: float, T: float, n1: int, n2: int, nk: int) -> float:
-    """The overlap, or a derivative of it, for scores of these variances and covariance; nan where sums are too long."""
+    """The overlap, or a derivative of it, for scores of these variances and covariance; nan where sums are too long.
+
+    Of x, then of y, it puts together: the first one, its step, that of a*xi, the steps of a*xi from one x to the next;
+    1 where there are as many as xi, else 0; the number of eta on each side of 0, what eta is multiplied with, its step.
+    """
     value = NAN
     lost = 33.5 + 4.5 * (n1 + n2 + nk)
     size = sqrt(S1 * S2)
     share = fabs(k) / (size if size > 0.0 else 1.0)
     share = 1.0 if share > 1.0 else share
-    a1 = sqrt(S1 * share)
-    a2 = sqrt(S2 * share)
-    b1 = sqrt(S1 * (1.0 - share))
-    b2 = sqrt(S2 * (1.0 - share))
     reach = sqrt(2.0 * (36.0 + log(T)))  # standard deviations
-    step = widest_step(a1 if a1 > a2 else a2, lost)
+    step = widest_step(sqrt((S1 if S1 > S2 else S2) * share), lost)
     half: int = steps_to(reach, step)
-    width: int = 2 * half + 1
     widest = 6.283185307179586 * STRIP / lost
     tail = 1.0 + 37.0 / (T - 1.0 if T > 2.0 else 1.0)  # P(x, y)**(T-1) is nothing where P is exp(-tail)
-    stride1: int = int(widest / (a1 * step if a1 * step > 1e-9 else 1e-9))
-    stride2: int = int(widest / (a2 * step if a2 * step > 1e-9 else 1e-9))
-    stride1 = 1 if stride1 < 1 else stride1
-    stride2 = 1 if stride2 < 1 else stride2
-    apart1: int = 1 if stride1 >= width else 0
-    apart2: int = 1 if stride2 >= width else 0
-    x = widest if apart1 == 1 else stride1 * a1 * step
-    y = widest if apart2 == 1 else stride2 * a2 * step
-    first1 = -log(T) - 34.0 - (0.5 * S1 if 0.5 * S1 < reach * sqrt(S1) else reach * sqrt(S1))
-    first2 = -log(T) - 34.0 - (0.5 * S2 if 0.5 * S2 < reach * sqrt(S2) else reach * sqrt(S2))
-    nodes: int = 1 + steps_to(log(tail) + sqrt(2.0 * tail * S1) - first1, x)
-    nodes2: int = 1 + steps_to(log(tail) + sqrt(2.0 * tail * S2) - first2, y)
-    nodes = nodes2 if nodes2 > nodes else nodes
-    eta1 = widest_step(b1, lost)
-    eta2 = widest_step(b2, lost)
-    inner1: int = steps_to(reach, eta1)
-    inner2: int = steps_to(reach, eta2)
-    widths: int = half if half > inner1 and half > inner2 else inner1 if inner1 > inner2 else inner2
-    if nodes <= MOST_NODES and 2 * widths <= MOST_NODES:
+    nodes: int = 1
+    most: int = half
+    sides: Written = room(16)
+    for number in range(2):
+        side: Written = sides[8 * number :]
+        S = S1 if number == 0 else S2
+        of_xi = sqrt(S * share) * step
+        stride: int = int(widest / (of_xi if of_xi > 1e-9 else 1e-9))
+        stride = 1 if stride < 1 else stride
+        apart: int = 1 if stride > 2 * half else 0
+        x = widest if apart == 1 else stride * of_xi
+        first = -log(T) - 34.0 - (0.5 * S if 0.5 * S < reach * sqrt(S) else reach * sqrt(S))
+        count: int = 1 + steps_to(log(tail) + sqrt(2.0 * tail * S) - first, x)
+        nodes = count if count > nodes else nodes
+        b = sqrt(S * (1.0 - share))
+        of_eta = widest_step(b, lost)
+        inner: int = steps_to(reach, of_eta)
+        most = inner if inner > most else most
+        side[0] = first
+        side[1] = x
+        side[2] = of_xi
+        side[3] = stride
+        side[4] = apart
+        side[5] = inner
+        side[6] = b
+        side[7] = of_eta
+    if nodes <= MOST_SUMMED and 2 * most <= MOST_SUMMED:
         if S1 == S2 and S1 == k:
-            value = overlap_of_equal_scores(n1, n2, nk, T, nodes, half, first1, x, a1, step)
+            value = overlap_of_equal_scores(n1, n2, nk, T, nodes, half, sides[0], sides[1], sqrt(S1), step)
         else:
-            one: Written = room((2 * n1 + nk + 3) * width * nodes)
-            other: Written = room((2 * n2 + nk + 3) * width * nodes)
-            stride1 = width if apart1 == 1 else stride1
-            stride2 = width if apart2 == 1 else stride2
             turn = -1.0 if k < 0.0 else 1.0
-            failed: int = derivatives_of_side(
-                2 * n1 + nk + 1, nodes, half, 1.0, apart1, stride1, first1, x, step, a1, b1, inner1, eta1, one
-            )
-            failed += derivatives_of_side(
-                2 * n2 + nk + 1, nodes, half, turn, apart2, stride2, first2, y, step, a2, b2, inner2, eta2, other
-            )
             is_symmetric: int = 1 if S1 == S2 and n1 == n2 else 0
-            if failed == 0:
-                value = x * y * overlap_of_pairs(n1, n2, nk, T, nodes, half, step, is_symmetric, one, other)
+            value = overlap_of_pairs(n1, n2, nk, T, nodes, half, step, turn, is_symmetric, sides)
+            value = sides[1] * sides[9] * value
     return value * T / over_factorials(n1, n2, nk) * pow(0.5, n1 + n2)
 
 
