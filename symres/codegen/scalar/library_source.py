@@ -60,7 +60,7 @@ def library(precision: Precision = "double") -> Library:
     for file in (f"{precision}_precision", *_FILES):
         for node in ast.parse((folder / f"{file}.py").read_text("utf-8")).body:
             if isinstance(node, ast.FunctionDef):
-                functions.setdefault(node.name, node)  # that of the precision, if it has one
+                functions[node.name] = node
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 constants[node.targets[0].id] = ast.literal_eval(node.value)
     return Library(functions, constants)

@@ -19,6 +19,7 @@ import numpy as xp
 
 from .array_types import Floats
 from .entries import _integers
+from .stable_functions import _as_table
 
 Orders: TypeAlias = tuple[int, ...]  # of derivatives in S1, S2 and k
 Row: TypeAlias = Sequence  # what one entry has: numbers
@@ -150,11 +151,13 @@ def _overlap_side(
     masses = _normal_masses(step * eta)
     place = first + (x * _counted(nodes, like) if apart else of_xi * _counted(length, like, half))
     moments, less = _moments_of_scores(most + apart * _TAYLOR_TERMS, place[:, None] + of_eta * eta, masses)
-    averages = [sum(c * moments[n] for n, c in enumerate(_exp_polynomial(p))) for p in range(len(moments))]
+    count = most + 1 + apart * _TAYLOR_TERMS
+    rows = [[*_exp_polynomial(p), *[0.0] * (count - 1 - p)] for p in range(count)]
+    averages = _as_table(rows, like) @ moments
     if apart:
         shift = turn * of_xi * _counted(width, like, half)
         powers = xp.stack([shift**n / math.factorial(n) for n in range(1, _TAYLOR_TERMS + 1)])
-        moved = [xp.stack(averages[p + 1 : p + 1 + _TAYLOR_TERMS], 1) @ powers for p in range(most + 1)]
+        moved = [averages[p + 1 : p + 1 + _TAYLOR_TERMS].T @ powers for p in range(most + 1)]
         return [*(averages[p][:, None] + moved[p] for p in range(most + 1)), less[:, None] - moved[0]]
     columns = half + turn * (_integers(width, like) - half)
     at = _integers(nodes, like)[:, None] * stride + columns
@@ -188,14 +191,14 @@ def _over_factorials(orders: Orders) -> float:
     return 0.5 ** (orders[0] + orders[1]) / math.prod(math.factorial(n) for n in orders)
 
 
-def _moments_of_scores(most: int, places: Floats, masses: Floats) -> tuple[list[Floats], Floats]:
-    """The averages of ``u**n exp(-u)`` along the last axis of log(u), and those of 1 - exp(-u)."""
+def _moments_of_scores(most: int, places: Floats, masses: Floats) -> tuple[Floats, Floats]:
+    """The averages of ``u**n exp(-u)`` along the last axis of log(u), a row for each n, and those of 1 - exp(-u)."""
     size = xp.exp(xp.clip(places, None, 6.6))
     kept, moments = xp.exp(-size), []
     for _ in range(most + 1):
         moments.append(kept @ masses)
         kept = kept * size
-    return moments, -xp.expm1(-size) @ masses
+    return xp.stack(moments), -xp.expm1(-size) @ masses
 
 
 def _exp_polynomial(order: int) -> list[float]:

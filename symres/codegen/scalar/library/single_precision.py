@@ -6,7 +6,6 @@ Interpolants in Chebyshev nodes, their coefficients correctly rounded.
 from __future__ import annotations
 
 from .machine import fma
-from .softmax_sums import overlap_sums as _double_overlap_sums
 from .tables import three_steps
 
 SHIFT = 12582912.0  # 1.5 * 2**23: what is added to it is rounded to an integer
@@ -52,8 +51,3 @@ def erfcx_scaled(t: float) -> float:
     b = three_steps(8.007454744074494e-05, w, -0.0007340820739045739, 0.0025067785754799843, 0.06831319630146027)
     b = fma(fma(b, w, 0.1296447217464447), w, -0.1356211006641388)
     return fma(b, t, a)
-
-
-def overlap_sums(S1: float, S2: float, k: float, T: float, n1: int, n2: int, nk: int) -> float:
-    """The overlap of softmax vectors, or a derivative of it, computed in double."""
-    return _double_overlap_sums(S1, S2, k, T, n1, n2, nk)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +13,8 @@ from jax import Array
 from ....arrays.runtime.softmax_sums import Orders, _overlap_at, _overlap_grid
 from .given_derivatives import _sloped
 from .traced_arrays import _widened
+
+Function: TypeAlias = Callable[..., Array]
 
 _EQUAL_SIZES = ((176, 32), (448, 200), (1024, 512))  # nodes of a sum, and on one side of that over scores
 _SIZES = (  # the same; on one side of the sum over other scores, length of tables; whether a*xi is small, for x and y
@@ -21,30 +25,27 @@ _SIZES = (  # the same; on one side of the sum over other scores, length of tabl
 
 def _softmax_overlap(S1: Array, S2: Array, k: Array, T: Array, *orders: int) -> Array:
     """The overlap of two softmax vectors of T keys, or a derivative of it in S1, S2 and k."""
-    slopes = [
-        functools.partial(_softmax_overlap_of, [n + (place == other) for other, n in enumerate(orders)]) for place in range(3)
-    ]
     kind, arguments = jnp.result_type(S1, S2, k), [_widened(jnp.asarray(a)) for a in (S1, S2, k, T)]
-    slack = 4096.0 * float(jnp.finfo(kind).eps)
-    slopes.append(lambda S1, S2, k, T: jnp.full_like(T, jnp.nan))  # it is a whole number
-    return _sloped(functools.partial(_overlap_values, orders, slack), slopes, *arguments).astype(kind)
+
+    def slope(place: int) -> Function:
+        raised = [order + (place == n) for n, order in enumerate(orders)]
+        return lambda *at: _softmax_overlap(*at, *raised)
+
+    slopes = [*map(slope, range(3)), lambda *at: jnp.full_like(at[3], jnp.nan)]  # T is a whole number
+    return _sloped(_overlap_function(orders, 4096.0 * float(jnp.finfo(kind).eps)), slopes, *arguments).astype(kind)
 
 
-def _softmax_overlap_of(orders: Orders, *arguments: Array) -> Array:
-    """The same with the orders of derivatives first."""
-    return _softmax_overlap(*arguments, *orders)
-
-
-def _overlap_values(orders: Orders, slack: float, *arguments: Array) -> Array:
-    """The values at entries, one after the other, which maps of them are too."""
-    values = jax.custom_batching.custom_vmap(functools.partial(_overlap_entries, orders, slack))
+@functools.lru_cache
+def _overlap_function(orders: Orders, slack: float) -> Function:
+    """The function of arrays of one shape: it is compiled once, and maps of it are functions of longer arrays."""
+    values = jax.custom_batching.custom_vmap(jax.jit(functools.partial(_overlap_entries, orders, slack)))
 
     @values.def_vmap
     def _(count: int, batched: list, *arguments: Array) -> tuple[Array, bool]:
-        moved = [a if is_batched else jnp.broadcast_to(a, (count, *a.shape)) for a, is_batched in zip(arguments, batched)]
-        return _overlap_values(orders, slack, *moved), True
+        moved = [a if has_axis else jnp.broadcast_to(a, (count, *a.shape)) for a, has_axis in zip(arguments, batched)]
+        return values(*moved), True
 
-    return values(*arguments)
+    return values
 
 
 def _overlap_entries(orders: Orders, slack: float, *arguments: Array) -> Array:
@@ -73,3 +74,10 @@ def _overlap_entries(orders: Orders, slack: float, *arguments: Array) -> Array:
     branches = [nothing, *(functools.partial(summed, size) for size in (*_EQUAL_SIZES, *_SIZES)), nothing]
     values = jax.lax.map(lambda row: jax.lax.switch(row[0], branches, *row[1:]), (chosen, whole.T, numbers.T))
     return values.reshape(arguments[0].shape)
+
+
+def _moments_of_scores(most: int, places: Array, masses: Array) -> tuple[Array, Array]:
+    """The averages of ``u**n exp(-u)`` along the last axis of log(u), a row for each n, and those of 1 - exp(-u)."""
+    size = jnp.exp(jnp.clip(places, None, 6.6))
+    _, moments = jax.lax.scan(lambda kept, _: (kept * size, kept @ masses), jnp.exp(-size), None, most + 1)
+    return moments, -jnp.expm1(-size) @ masses
