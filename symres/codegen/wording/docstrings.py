@@ -46,8 +46,8 @@ ORDER = (
 )
 OTHER = "parameter of the layer or of an activation"  # what every other symbol is
 OVERLAPS = (
-    "Overlaps of softmax vectors are sums over nodes in float64, entry by entry: B and its first derivatives are off by "
-    "at most 1e-12 of max(|B|, 1/T), measured for variances of scores up to 30 and T up to 4096 against proved sums; "
+    "Overlaps of softmax vectors are sums over nodes in float64, entry by entry: B and its first derivatives are off "
+    "by at most 1e-12 of max(|B|, 1/T), measured for variances of scores up to 30 and T up to 4096; "
     "nan where the sums would be longer than 512 nodes on each side, beyond variances of about 50, and where T is not "
     "a whole number."
 )

@@ -1,9 +1,9 @@
 """The overlap of two softmax vectors with Gaussian scores, and its derivatives, as trapezoid sums.
 
 ``B(S1, S2, k; T) = T iint P_xy P**(T-1)`` with ``P(x, y) = E exp(-exp(x + t) - exp(y + t'))`` for scores t and t' of
-variances S1 and S2 and covariance k. Scores are ``t = a1*xi + b1*eta``, ``t' = a2*xi + b2*eta'``: the averages over eta
-and eta' are tables of x + a1*xi and of y + a2*xi, that over xi is a product of matrices. P obeys heat equations, so that
-the Taylor coefficients of P in (S1, S2, k) are its derivatives in x and y, and a derivative of B is a coefficient of a
+variances S1 and S2 and covariance k. Scores are ``t = a1*xi + b1*eta``, ``t' = a2*xi + b2*eta'``: averages over eta and
+eta' are tables of x + a1*xi and of y + a2*xi, that over xi is a product of matrices. P obeys heat equations, so the
+Taylor coefficients of P in (S1, S2, k) are its derivatives in x and y, and a derivative of B is a coefficient of a
 product of such series. Equal scores, S1 = S2 = k, leave one integral over log(exp(x) + exp(y)).
 
 Steps are such that what a sum misses is below rounding: its integrand is analytic up to pi/2 from the real axis.
@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 import numpy as xp
 
-from .array_types import Floats
+from .array_types import Bools, Floats
 from .entries import _integers
 from .stable_functions import _as_table
 
@@ -43,8 +43,7 @@ def _overlaps(orders: Orders, slack: float, *columns: Floats) -> list[Floats | f
     possible, sizes, numbers = _overlap_grid(orders, slack, *columns)
     rows = zip(possible.tolist(), sizes.T.tolist(), numbers.T.tolist())
     return [
-        _overlap_at(orders, [int(n) for n in size], row, columns[0]) if valid else math.nan
-        for valid, size, row in rows
+        _overlap_at(orders, [int(n) for n in size], row, columns[0]) if valid else math.nan for valid, size, row in rows
     ]
 
 
@@ -56,7 +55,7 @@ def _widest_step(scale: Floats | float, lost: float) -> Floats | float:
 
 def _overlap_grid(
     orders: Orders, slack: float, S1: Floats, S2: Floats, k: Floats, T: Floats
-) -> tuple[Floats, Floats, Floats]:
+) -> tuple[Bools, Floats, Floats]:
     """Whether entries have a value, the sizes of their sums, and the numbers that place the nodes.
 
     Sizes: 1 for equal scores, else 0; nodes of x and y; those on one side of xi; the direction of xi in t'; for x, then
@@ -123,26 +122,28 @@ def _overlap_at(orders: Orders, sizes: Sequence[int], numbers: Row, like: Floats
 
 def _of_equal_scores(orders: Orders, T: float, places: Floats, step: float, scores: Floats, masses: Floats) -> Floats:
     """The same of equal scores: exp(x) and exp(y) are shares of a number, in which the integrand is a polynomial."""
-    order, value = sum(orders), 0.0 * step
+    order = sum(orders)
     moments, less = _moments_of_scores(2 * order + 2, places[:, None] + scores, masses)
-    count = 2 * order + 1
+    value, count = 0.0 * less.sum(), 2 * order + 1
     for number in range(count):
         angle = math.pi * (number + 0.5) / count  # Fejer's rule
         waves = [math.cos(2 * j * angle) / (4 * j * j - 1) for j in range(1, order + 1)]
         share, weight = 0.5 + 0.5 * math.cos(angle), (1.0 - 2.0 * sum(waves)) / count
 
         def derivative(p: int, q: int, share: float = share) -> Floats:
+            value: Floats = 0.0 * less
             one = [c * share**n for n, c in enumerate(_exp_polynomial(p))]
             other = [c * (1.0 - share) ** n for n, c in enumerate(_exp_polynomial(q))]
-            return sum(c * d * moments[n + m] for n, c in enumerate(one) for m, d in enumerate(other))
+            for n, c in enumerate(one):
+                for m, d in enumerate(other):
+                    value = value + c * d * moments[n + m]
+            return value
 
         value = value + weight / (share * (1.0 - share)) * _product_series(orders, T, less, derivative).sum()
     return step * value
 
 
-def _overlap_side(
-    most: int, common: Sequence[int], sizes: Sequence[int], places: Row, like: Floats
-) -> list[Floats]:
+def _overlap_side(most: int, common: Sequence[int], sizes: Sequence[int], places: Row, like: Floats) -> list[Floats]:
     """Averages over eta of derivatives of exp(-exp(x + a*xi + b*eta)) for each x and xi; last, those of 1 less it."""
     nodes, half, turn = common
     inner, length, stride, apart = sizes[:4]
@@ -153,7 +154,7 @@ def _overlap_side(
     moments, less = _moments_of_scores(most + apart * _TAYLOR_TERMS, place[:, None] + of_eta * eta, masses)
     count = most + 1 + apart * _TAYLOR_TERMS
     rows = [[*_exp_polynomial(p), *[0.0] * (count - 1 - p)] for p in range(count)]
-    averages = _as_table(rows, like) @ moments
+    averages = _as_table(rows, like) @ moments  # type: ignore[arg-type]
     if apart:
         shift = turn * of_xi * _counted(width, like, half)
         powers = xp.stack([shift**n / math.factorial(n) for n in range(1, _TAYLOR_TERMS + 1)])
@@ -166,7 +167,9 @@ def _overlap_side(
 
 def _product_series(orders: Orders, T: float, less: Floats, derivative: Callable[[int, int], Floats]) -> Floats:
     """A derivative of ``T*P_xy*P**(T-1)`` in S1, S2 and k, from 1 - P and the derivatives of P in x and y."""
-    every = [(i, j, n) for i in range(orders[0] + 1) for j in range(orders[1] + 1) for n in range(orders[2] + 1)]
+    every: list[Orders] = [
+        (i, j, n) for i in range(orders[0] + 1) for j in range(orders[1] + 1) for n in range(orders[2] + 1)
+    ]
     known: dict = {}
     for p, q in {(2 * i + n + more, 2 * j + n + more) for i, j, n in every for more in (0, 1)} - {(0, 0)}:
         known[p, q] = derivative(p, q)

@@ -40,7 +40,9 @@ def over_factorials(i: int, j: int, n: int) -> float:
     return value
 
 
-def moments_of_scores(most: int, count: int, side: int, scale: float, step: float, places: Given, table: Written) -> None:
+def moments_of_scores(
+    most: int, count: int, side: int, scale: float, step: float, places: Given, table: Written
+) -> None:
     """The averages of ``u**m exp(-u)`` over a normal variable, ``log(u) = x + scale*eta``; last, those of 1 - exp(-u).
 
     Args:
@@ -176,8 +178,8 @@ def overlap_of_equal_scores(
     for number in range(2 * order + 1):
         angle = 3.141592653589793 * (number + 0.5) / (2.0 * order + 1.0)  # Fejer's rule
         weight = 1.0
-        for q in range(1, order + 1):
-            weight = weight - 2.0 * cos(2.0 * q * angle) / (4.0 * q * q - 1.0)
+        for wave in range(1, order + 1):
+            weight = weight - 2.0 * cos(2.0 * wave * angle) / (4.0 * wave * wave - 1.0)
         share = 0.5 + 0.5 * cos(angle)
         weight = weight / ((2.0 * order + 1.0) * share * (1.0 - share))
         for n in range(nodes):
@@ -254,7 +256,8 @@ def derivatives_of_side(most: int, nodes: int, half: int, turn: float, side: Giv
 
 
 def overlap_of_pairs(
-    n1: int, n2: int, nk: int, T: float, nodes: int, half: int, step: float, turn: float, is_symmetric: int, sides: Given
+    n1: int, n2: int, nk: int, T: float, nodes: int, half: int, step: float, turn: float, is_symmetric: int,
+    sides: Given,
 ) -> float:  # fmt: skip
     """The sum over x and y.
 

@@ -1,7 +1,7 @@
 """Overlaps of softmax vectors in generated code: values, slopes and what is no overlap, in every language."""
 
 import json
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ import symres as sr
 from symres.core.symbols import C, K
 from symres.functions.records.softmax_family import SoftmaxOverlap
 from symres.results.quantity import Quantity, Status
-from tests.languages import ALL, DIFFERENTIABLE, language, lanes
+from tests.languages import ALL, DIFFERENTIABLE, lanes, language
 
 SLOW = {"numba", "jax"}  # their compilers take half a minute
 ROWS = json.loads((Path(__file__).parents[3] / "oracles" / "positions.json").read_text())
@@ -20,7 +20,13 @@ T, ratio = sp.Symbol("T", integer=True, positive=True), sp.Symbol("ratio", posit
 ORDERS = {None: (0, 0, 0), "S1": (1, 0, 0), "S2": (0, 1, 0), "k": (0, 0, 1)}
 # K, its share that C is, S2/S1, T
 PLACES = [(0.5, 0.5, 1.0, 16), (0.5, 1.0, 1.0, 16), (0.5, -0.7, 1.0, 16), (4.0, 0.7, 1.0, 16), (30.0, 0.9, 1.0, 16)]
-PLACES += [(30.0, 1.0, 1.0, 4096), (1.0, 1e-7, 1.0, 16), (30.0, -1e-9, 1.0, 3), (1e-6, 0.3, 1.0, 64), (0.0, 0.0, 1.0, 5)]
+PLACES += [
+    (30.0, 1.0, 1.0, 4096),
+    (1.0, 1e-7, 1.0, 16),
+    (30.0, -1e-9, 1.0, 3),
+    (1e-6, 0.3, 1.0, 64),
+    (0.0, 0.0, 1.0, 5),
+]
 PLACES += [(0.3, 0.5, 60.0, 16), (1.0, -0.9, 2.0, 1), (3.0, 0.2, 4.0, 1000), (1e-5, 0.5, 1e5, 2), (8.0, 0.0, 2.0, 16)]
 MAPS = ("kernel_map", "covariance_map", "chi_perp", "tangent_map")
 STREAM = np.array([(1.0, 0.5), (1.0, 0.0), (2.0, -0.1), (0.7, 0.6999), (3.0, 3.0), (0.4, 0.39)]).T
@@ -32,6 +38,10 @@ def overlap(orders=(0, 0, 0), keys=T):
     formula = SoftmaxOverlap(K, ratio * K, C, keys, *(orders if any(orders) else ()))
     symbols = (K, C, ratio, *([T] if keys is T else []))
     return Quantity("overlap", symbols, formula, formula, Status.NUMERIC, reason="it has none")
+
+
+def at(function, other, keys, K, C):
+    return function(K, C, other, keys)
 
 
 @cache
@@ -53,7 +63,7 @@ def test_overlaps_and_slopes_have_12_digits_of_what_is_larger_value_or_mean_weig
     for S, share, other, keys in PLACES:
         c = share * S
         exact = sr.softmax_overlap(S, S * other, c, keys, derivative=variable)
-        found = language(target).value(lambda k, c: module.overlap(k, c, other, keys), np.array([S]), np.array([c]))
+        found = language(target).value(partial(at, module.overlap, other, keys), np.array([S]), np.array([c]))
         assert found[0] == pytest.approx(exact, rel=1e-12, abs=1e-12 / keys)
 
 
@@ -76,7 +86,7 @@ def test_maps_of_a_transformer_are_those_of_the_theory(target):
     for name in MAPS:
         quantity, function = getattr(theory, name), called(module, name, theory)
         numbers = {s.name: (NUMBERS | MOVED)[s.name] for s in quantity.symbols[2:]}
-        exact = [float(quantity.evalf(K=k, C=c, **numbers)) for k, c in STREAM.T]
+        exact = [float(quantity.evalf(12, K=k, C=c, **numbers)) for k, c in STREAM.T]
         assert language(target).value(function, *STREAM) == pytest.approx(np.array(exact), rel=2e-12)
         narrow = language(target).value(function, *STREAM, kind=np.float32)
         assert narrow[:3] == pytest.approx(np.array(exact)[:3], rel=2e-4)
