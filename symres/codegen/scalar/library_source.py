@@ -13,7 +13,7 @@ from typing import Literal
 Precision = Literal["double", "single"]
 _FILES = (
     *("choices", "angle_functions", "exponentials", "corners", "tables", "recursion", "hermite", "series_sums"),
-    "softmax_sums",
+    "overlap_loops",
 )
 
 
