@@ -1,6 +1,7 @@
 """Overlaps of softmax vectors in generated code: values, slopes and what is no overlap, in every language."""
 
 import json
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from symres.functions.records.softmax_family import SoftmaxOverlap
 from symres.results.quantity import Quantity, Status
 from tests.languages import ALL, DIFFERENTIABLE, lanes, language
 
-SLOW = {"numba", "jax"}  # their compilers take half a minute
+# compilers of Numba and JAX take half a minute; the theory takes 0.1 seconds for each overlap
+SLOW = {"numba", "jax"}
+MOST = {*ALL} - {"numpy"}
 ROWS = json.loads((Path(__file__).parents[3] / "oracles" / "positions.json").read_text())
 T, ratio = sp.Symbol("T", integer=True, positive=True), sp.Symbol("ratio", positive=True)
 ORDERS = {None: (0, 0, 0), "S1": (1, 0, 0), "S2": (0, 1, 0), "k": (0, 0, 1)}
@@ -29,7 +32,7 @@ PLACES += [
 ]
 PLACES += [(0.3, 0.5, 60.0, 16), (1.0, -0.9, 2.0, 1), (3.0, 0.2, 4.0, 1000), (1e-5, 0.5, 1e5, 2), (8.0, 0.0, 2.0, 16)]
 MAPS = ("kernel_map", "covariance_map", "chi_perp", "tangent_map")
-STREAM = np.array([(1.0, 0.5), (1.0, 0.0), (2.0, -0.1), (0.7, 0.6999), (3.0, 3.0), (0.4, 0.39)]).T
+STREAM = np.array([(1.0, 0.5), (2.0, -0.1), (3.0, 3.0), (0.7, 0.6999)]).T
 NUMBERS = {"C_1": 1.3, "C_2": 0.8, "C_A": 1.1}
 MOVED = {"t": 0.9, "s": 0.2}
 
@@ -56,8 +59,8 @@ def called(module, name, theory, **changed):
     return lambda K, C: getattr(module, name)(K, C, *(numbers[s.name] for s in quantity.symbols[2:]))
 
 
-@pytest.mark.parametrize("variable", ORDERS)
-@pytest.mark.parametrize("target", lanes(*ALL, slow=SLOW))
+@pytest.mark.parametrize("variable", lanes(*ORDERS, slow={"S1", "S2"}))
+@pytest.mark.parametrize("target", lanes(*ALL, slow=MOST))
 def test_overlaps_and_slopes_have_12_digits_of_what_is_larger_value_or_mean_weight(target, variable):
     module = language(target).load(overlap(ORDERS[variable]))
     for S, share, other, keys in PLACES:
@@ -79,7 +82,7 @@ def test_what_is_no_overlap_is_nan(target):
     assert np.isnan(language(target).value(lambda k, c: module.overlap(k, c, 1.0, 2.5), np.ones(2), np.ones(2))).all()
 
 
-@pytest.mark.parametrize("target", lanes(*ALL, slow=SLOW))
+@pytest.mark.parametrize("target", lanes(*ALL, slow=SLOW | {"torch"}))
 def test_maps_of_a_transformer_are_those_of_the_theory(target):
     theory = transformer()
     module = language(target).load({name: getattr(theory, name) for name in MAPS})
@@ -92,7 +95,7 @@ def test_maps_of_a_transformer_are_those_of_the_theory(target):
         assert narrow[:3] == pytest.approx(np.array(exact)[:3], rel=2e-4)
 
 
-@pytest.mark.parametrize("target", lanes(*ALL, slow=SLOW))
+@pytest.mark.parametrize("target", lanes(*ALL, slow={*ALL} - {"torch"}))
 def test_a_block_of_gelu_has_its_reference_values(target):
     theory, block = transformer(), {"C_1": 1.0, "C_2": 1.0, "C_A": 1.0, "t": 1.0, "s": 0.0}
     names = {"q": "kernel_map", "p": "covariance_map", "t": "tangent_map", "s": "tangent_covariance_map"}
@@ -106,14 +109,14 @@ def test_a_block_of_gelu_has_its_reference_values(target):
 @pytest.mark.parametrize("target", lanes(*DIFFERENTIABLE, slow=SLOW))
 def test_gradients_of_maps_are_derived_slopes_and_differences(target):
     """Of the kernel and the covariance, once and twice: the slope of an overlap is an overlap."""
-    theory, stream, step = transformer(), STREAM[:, [0, 2, 5]], 1e-5
+    theory, stream, step = transformer(), STREAM[:, :2], 1e-5
     for name in MAPS[:2]:
         quantity = getattr(theory, name)
         function = called(language(target).load(quantity), name, theory)
         slopes = language(target).slopes(function, *stream)
         for axis, symbol in enumerate((K, C)):
             formula = quantity.expr.diff(symbol)
-            derived = Quantity("slope", quantity.symbols, formula, formula, Status.NUMERIC, reason="it has none")
+            derived = replace(quantity, name="slope", steps=(), definition=formula, body=formula)
             exact = [float(derived.evalf(12, K=k, C=c, **NUMBERS)) for k, c in stream.T]
             assert slopes[axis] == pytest.approx(np.array(exact), rel=1e-11)
             up, down = (language(target).value(function, *moved(stream, axis, d)) for d in (step, -step))
@@ -123,7 +126,7 @@ def test_gradients_of_maps_are_derived_slopes_and_differences(target):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("target", DIFFERENTIABLE)
 def test_second_derivatives_are_differences_of_first_ones(target):
-    theory, stream, step = transformer(), STREAM[:, [0, 2]], 1e-5
+    theory, stream, step = transformer(), STREAM[:, :2], 1e-5
     function = called(language(target).load(theory.covariance_map), "covariance_map", theory)
     bends = language(target).bends(function, *stream)
     for axis in (0, 1):
