@@ -24,8 +24,9 @@ SERVED = {("kernels", "NeuralKernel")}  # one class for each library, and users 
 CROWD = 12  # modules of a folder
 TOTALS = {"lines": sum, "longest function": max, "longest folder": max}
 
-# files at most: where there are fewer, the limit follows, and it never rises
-LIMITS = {"tables": 3, "tables of check": 2, "Gauss rules": 7, "Gauss rules of check": 3}
+# files at most: where there are fewer, the limit follows, and it never rises; two rules are those of softmax overlaps
+# in generated code, of arrays and of single numbers, which modules contain
+LIMITS = {"tables": 3, "tables of check": 2, "Gauss rules": 9, "Gauss rules of check": 3}
 
 LEAST = 7  # elementary functions that make a table
 FUNCTIONS = (

@@ -323,7 +323,7 @@ class Emitter:
         if isinstance(e, sp.Max | sp.Min):
             first, *others = sorted(e.args, key=default_sort_key)
             return reduce(lambda out, a: self._call(template, [out, self._visit(a)]), others, self._visit(first))
-        return self._call(template, [self._visit(a) for a in e.args])
+        return self._call(with_constants(template, e), [self._visit(a) for a in e.args])
 
     def _scaled(self, coefficient: sp.Expr, rest: sp.Expr) -> int:
         """A constant times an expression (sympy would multiply the constant into a sum)."""
@@ -368,6 +368,13 @@ class Emitter:
 
     def _unknown(self, e: sp.Basic) -> NoSpelling:
         return NoSpelling.of(self.dialect.name, e, getattr(e, "written", type(e).__name__))
+
+
+def with_constants(template: str, e: sp.Expr) -> str:
+    """The template of a function with what it contains besides arguments, such as orders of derivatives."""
+    for name, text in getattr(e, "constants", {}).items():
+        template = template.replace(f"{{{name}}}", text)
+    return template
 
 
 def is_constant(e: sp.Expr) -> bool:

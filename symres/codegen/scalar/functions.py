@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import sympy as sp
 
 from ...core.symbols import K1, K2, C, K, Theta
+from ...functions.records.softmax_family import SoftmaxOverlap
 from ..emission.emitter import NoSpelling, defined, variable
 from ..fits.chebyshev import Fit
 from ..planning.network_plan import inlined, written_out
@@ -59,7 +61,8 @@ class ScalarFunction:
             parameters).
         levels: what NAME_pair takes of each input alone; None if there is one input.
         series: what NAME_pair takes as sums; there is no NAME_entry then. None if it takes none.
-        steepest: the largest power of kernels that is computed, if it is no float where the value is; or 0.
+        steepest: the largest power of kernels that is computed, if it is no float where the value is; or 0; infinite
+            where everything is computed in double.
     """
 
     name: str
@@ -235,6 +238,8 @@ def _function(
     parameters = tuple(s for s in arguments if s not in inputs)
     spelled = dict(names)
     steepest = max((c.steepest for c in components), default=0.0)
+    if any(e.has(SoftmaxOverlap) for e in (*(e for _, e in results), *(c.formula for c in components))):
+        steepest = math.inf
     listed = ", ".join(spelled[s] for s in arguments)
     kernels = [f"{spelled[s]} = {valid}({spelled[s]})" for s in inputs if s in (K, K1, K2)]
     if not set(TRIPLE) <= set(inputs):

@@ -11,7 +11,10 @@ from importlib import resources
 from typing import Literal
 
 Precision = Literal["double", "single"]
-_FILES = ("choices", "angle_functions", "exponentials", "corners", "tables", "recursion", "hermite", "series_sums")
+_FILES = (
+    *("choices", "angle_functions", "exponentials", "corners", "tables", "recursion", "hermite", "series_sums"),
+    "overlap_loops",
+)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,9 @@ def function_loops(function: ScalarFunction, begin: Mapping[str, int], precision
                 "pair_of_row": function.pair(("k1[i]", "k2[j]"), "{0}[i]", "{0}[j]", "row_{0}[j]", "{0}[j]"),
                 "pair_of_pairs": function.pair(("k1[j]", "k2[j]"), "{0}[j]", "{0}[j]", "row_{0}[j]", "{0}[j]"),
             }
+    if single and math.isinf(function.steepest):
+        wide = _wide(function, numbers)
+        values |= {"entry_of_arrays": wide["entries"], "pair_of_row": wide["matrix"]}
     return files.render("functions.py.j2", values, TEMPLATES)
 
 
@@ -80,7 +84,8 @@ def _wide(function: ScalarFunction, numbers: Sequence[str]) -> dict[str, Any]:
 
     def call(arguments: dict[str, str]) -> str:
         if "C" in arguments:
-            exact = f"_double_rounded({arguments['K1']}, {arguments['K2']}, {arguments['C']})"
+            one, other = (arguments.get(k, arguments.get("K")) for k in ("K1", "K2"))
+            exact = f"_double_rounded({one}, {other}, {arguments['C']})"
             arguments = arguments | {"C": exact}
         return f"_double_{function.name}_entry({', '.join([*arguments.values(), *numbers])})"
 

@@ -87,6 +87,11 @@ class SoftmaxOverlap(SpecialFunction):
         return overlap_ball(arguments[0], arguments[1], arguments[2], int(keys), self.orders)
 
     @property
+    def constants(self) -> dict[str, str]:
+        """What its spellings in code contain besides arguments."""
+        return {"orders": ", ".join(map(str, self.orders))}
+
+    @property
     def written(self) -> tuple[str, tuple[sp.Expr, ...]]:
         """B; with 1, 2 and k for its derivatives."""
         index = "".join(n * letter for n, letter in zip(self.orders, "12k", strict=True))
@@ -146,7 +151,9 @@ class SoftmaxEntropy(SpecialFunction):
         return "H", self.args
 
 
-register(FunctionRecord(kind=SoftmaxOverlap))
+_CALL = "softmax_overlap({0}, {1}, {2}, {3}, {orders})"
+
+register(FunctionRecord(kind=SoftmaxOverlap, spellings={"arrays": f"_{_CALL}", "scalar": _CALL}))
 register(FunctionRecord(kind=SoftmaxEntropy))
 _ORDERS = {None: (0, 0, 0), "S1": (1, 0, 0), "S2": (0, 1, 0), "k": (0, 0, 1)}
 

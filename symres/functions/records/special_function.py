@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import sympy as sp
@@ -64,6 +64,11 @@ class SpecialFunction(Enclosable, sp.Function):
     def written(self) -> tuple[str, tuple[sp.Expr, ...]]:
         """Its name in text, and the arguments that stand behind it."""
         return type(self).__name__, self.args
+
+    @property
+    def constants(self) -> Mapping[str, str]:
+        """What its spellings in code contain besides arguments, by name."""
+        return {}
 
     @property
     def _symbol(self) -> str:

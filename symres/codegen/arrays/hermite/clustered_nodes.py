@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 
 import numpy as xp
 
-from ..runtime.array_types import Floats, Places
+from ..runtime.array_types import Floats
+from ..runtime.entries import _integers
 
 Function: TypeAlias = Callable[..., Floats]
 Rule: TypeAlias = tuple[Floats, Floats, Floats]
@@ -27,11 +28,6 @@ _HIDDEN = 4.0  # roundings of <f**2> that hide what a series leaves of it
 def _eps(a: Floats) -> float:
     """The rounding of an array's type."""
     return float(xp.finfo(a.dtype).eps)
-
-
-def _integers(count: int, like: Floats) -> Places:
-    """0, 1, 2, ..., where another array is."""
-    return xp.arange(count)
 
 
 def _side_nodes(scale: Floats, step: float) -> int:

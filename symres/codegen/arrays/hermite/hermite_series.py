@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as xp
 
 from ..runtime.array_types import Bools, Floats, Places
+from ..runtime.entries import _integers
 from ..runtime.error_free import _exact_correlation
 from .clustered_nodes import (
     _ENOUGH,
@@ -22,7 +23,6 @@ from .clustered_nodes import (
     _at_nodes,
     _coefficients_of,
     _eps,
-    _integers,
     _parts_of_one,
     _polynomials,
     _root_of_rest,

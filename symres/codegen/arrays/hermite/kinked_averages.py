@@ -20,8 +20,8 @@ from typing import TypeAlias
 import numpy as xp
 
 from ..runtime.array_types import Floats, Places
+from ..runtime.entries import _integers
 from ..runtime.error_free import _exact_correlation
-from .clustered_nodes import _integers
 
 Breaks: TypeAlias = Sequence[Floats | float]
 Piecewise: TypeAlias = tuple[Sequence[Callable[..., Floats]], Breaks, Breaks]

@@ -10,6 +10,11 @@ import numpy as xp
 from .array_types import Cut, Entries, Floats, Places
 
 
+def _integers(count: int, like: Floats) -> Places:
+    """0, 1, 2, ..., where another array is."""
+    return xp.arange(count)
+
+
 def _few(function: Callable[..., Floats], step: int, *arrays: Floats | Places) -> list[Floats]:
     """The results of a function on so many rows at a time, so that its nodes fit into the cache."""
     return [function(*(a[i : i + step] for a in arrays)) for i in range(0, arrays[0].shape[0], step)]
