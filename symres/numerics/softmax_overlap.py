@@ -322,7 +322,7 @@ def _at(numbers: Sequence[arb], keys: int, orders: Orders, more: int) -> arb:
 def _series(S1: float, S2: float, k: float, keys: int, orders: Orders) -> float:
     """The Taylor polynomial at scores that vanish."""
     return sum(
-        _in_floats(0.0, 0.0, 0.0, keys, tuple(map(sum, zip(orders, powers, strict=True))))
+        _in_floats(0.0, 0.0, 0.0, keys, tuple(map(sum, zip(orders, powers, strict=True))), 0)
         * math.prod(x**n / math.factorial(n) for x, n in zip((S1, S2, k), powers, strict=True))
         for powers in _powers(_TERMS)
     )

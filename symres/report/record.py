@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 from enum import Enum
 
 import mpmath as mp
@@ -22,6 +22,7 @@ from ..results.critical_point import CriticalPoint, Exponents
 from ..results.phases import FixedPoint
 from ..results.quantity import Quantity, Status
 from ..results.report import Report
+from ..results.token_stack import StackOfTokens
 from ..results.verdict import CheckReport, Verdict
 from ..studies.criticality_summary import expansions
 from .latex.displays import latex
@@ -43,9 +44,10 @@ def record(report: Report) -> dict[str, object]:
         (C_W and C_b along the kernel K, in averages, where the line is not explicit; else null), line_remark (where it
         is a phase boundary), exponents (K - K* ~ amplitude*l**-kernel, J ~ l**-jacobian), vertex (the recursion of the
         four-point vertex in averages; null where it has no such form), finite_width (nu and the aspect ratio as
-        formulas and along gamma; null without a critical point), initialisation (null unless asked for), remarks,
-        checks, command, versions. Expressions are text that sympy reads, and LaTeX; beside them stand, where they are
-        numbers, the ``value`` as a JSON number (null if it is none) and, of critical points, 20 digits of it as text.
+        formulas and along gamma; null without a critical point), initialisation (null unless asked for), tokens (null
+        unless inputs have tokens and all parameters numbers), remarks, checks, command, versions. Expressions are text
+        that sympy reads, and LaTeX; beside them stand, where they are numbers, the ``value`` as a JSON number (null if
+        it is none) and, of critical points, 20 digits of it as text.
     """
     rows, weights, curve = report.critical_points, report.critical_line_weights, report.critical_curve
     free = any(gamma in sp.sympify(e).free_symbols for row in rows for e in (row.K, row.C_W, row.C_b))
@@ -70,10 +72,25 @@ def record(report: Report) -> dict[str, object]:
         "vertex": None if report.vertex is None else _vertex(report.vertex),
         "finite_width": None if report.growth is None else _growth(report.growth, report.finite_width),
         "initialisation": None if report.advice is None else _initialisation(report.advice),
+        "tokens": None if report.tokens is None else _tokens(report.tokens),
         "remarks": [*report.remarks, *report.given_up.values()],
         "checks": [_check(row) for row in report.checks],
         "command": report.command,
         "versions": dict(line.split(" ", 1) for line in files.versions()),
+    }
+
+
+def _tokens(stack: StackOfTokens) -> dict[str, object]:
+    """A deep stack of tokens, from kernel 1 and tokens that have nothing in common; laws are null where unknown."""
+    has_laws = bool(stack.kind)
+    return {
+        "tokens": stack.tokens,
+        "layers": [asdict(row) for row in stack.rows],
+        "kind": stack.kind or None,
+        **{
+            name: getattr(stack, name) if has_laws else None for name in ("similarity", "gradient", "angle", "collapse")
+        },
+        "ends": [{"similarity": end, "stable": is_stable} for end, is_stable in stack.ends],
     }
 
 

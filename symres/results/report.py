@@ -14,6 +14,7 @@ from .annotated_numbers import GrowthCurve, VertexFormulas
 from .critical_point import CriticalPoint, Exponents
 from .phases import FixedPoint
 from .quantity import Quantity
+from .token_stack import StackOfTokens
 from .verdict import Verdict
 
 
@@ -45,6 +46,7 @@ class Report:
     vertex: VertexFormulas | None = None  # the recursion of the four-point vertex; None where it has no formula
     growth: GrowthCurve | None = None  # of four-point vertices at the critical point; None if that is not known
     finite_width: tuple[Quantity, ...] = ()  # the formulas that belong to it
-    advice: Advice | None = None  # how to initialise networks; None if nobody asked
+    advice: Advice | None = None  # how to initialise networks; None if nobody asked, or inputs have positions
+    tokens: StackOfTokens | None = None  # what becomes of tokens; None if inputs have none, or parameters no numbers
     # what took more work than its budget, and how to ask for more, by name; it may grow until it is read
     given_up: Mapping[str, str] = field(default_factory=dict)

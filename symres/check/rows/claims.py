@@ -40,9 +40,9 @@ def claimed(quantity: Quantity, values: Values, digits: int = DIGITS) -> mp.mpf:
     return quantity.evalf(digits, **{str(s): values[s] for s in quantity.symbols})
 
 
-def digits_of(theory: DerivedLayer) -> int:
-    """Relative accuracy of claims about one layer."""
-    return _OF_POSITIONS if theory.has_positions else DIGITS
+def digits_of(theory: DerivedLayer, quantity: Quantity) -> int:
+    """Relative accuracy of a claim about one layer."""
+    return _OF_POSITIONS if theory.has_positions and quantity.status is not Status.EXACT else DIGITS
 
 
 def branchless(quantity: Quantity, values: Values, digits: int = DIGITS) -> mp.mpf | None:

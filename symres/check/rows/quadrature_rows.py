@@ -20,13 +20,14 @@ from ...results.quantity import Quantity
 from ...results.subjects import DerivedLayer
 from ...results.verdict import QUADRATURE, Outcome, Verdict, inconclusive, judge
 from ..formulas.numeric_formula import infinitely_steep
-from ..oracles.average_oracle import DIGITS, average_oracle
+from ..oracles.average_oracle import DIGITS as AVERAGE_DIGITS
+from ..oracles.average_oracle import average_oracle
 from ..oracles.comparison import FAILURES, compared, free_symbols, moved, reason
 from ..oracles.layer_oracle import QuadratureOracle
 from ..oracles.natural_scales import natural_units, needs_batch
 from ..sampling import random_points
 from ..sampling.random_points import Values
-from .claims import claimed, digits_of
+from .claims import DIGITS, claimed, digits_of
 
 _Numbers = tuple[tuple[sp.Symbol, sp.Expr], ...]
 
@@ -95,7 +96,7 @@ def average_rows(
         point = random_points.text(values)
         try:
             with limited(Stage.COMPARISON, quantity.name):
-                claim = claimed(quantity, values, DIGITS + 5)
+                claim = claimed(quantity, values, AVERAGE_DIGITS + 5)
                 found = average_oracle(quantity.definition, values, quantity.steps)
         except FAILURES as failure:
             rows.append(inconclusive(quantity.name, "quadrature", point, reason(failure), seed=seed))
@@ -144,9 +145,12 @@ def _theory_row(
     point = random_points.text(place | values)
     try:
         with limited(Stage.COMPARISON, name):
-            claim = claimed(quantity, place | values, digits_of(theory))
+            digits = digits_of(theory, quantity)
+            claim = claimed(quantity, place | values, digits)
             length = float(theory.sequence_length.subs(values)) if theory.has_positions else None
             found = _measured(theory.layer.forward, observable, tuple(place.items()), tuple(values.items()), length)
+            if digits < DIGITS:  # fewer than an integral may have
+                found = replace(found, error=found.error + float(abs(claim)) * 10.0**-digits)
     except FAILURES as failure:
         return inconclusive(name, "quadrature", point, reason(failure), seed=seed)
     may_diverge = observable.divergence is Divergence.ALWAYS or (

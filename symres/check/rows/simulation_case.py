@@ -124,7 +124,8 @@ class Task:
 
     def claim(self, name: str, values: Values) -> mp.mpf:
         """The number that is claimed of a quantity."""
-        return claimed(self.quantities[name], values, digits_of(self.theory))
+        quantity = self.quantities[name]
+        return claimed(quantity, values, digits_of(self.theory, quantity))
 
     def number_row(
         self,
@@ -138,7 +139,7 @@ class Task:
         quantity, values = self.quantities[name], place | self.values
         claim = self.claim(name, values)
         estimate = self.extrapolated(sampler, at_least(SMALL * natural), budget)
-        bare = branchless(quantity, values, digits_of(self.theory))
+        bare = branchless(quantity, values, digits_of(self.theory, quantity))
         return self.row(name, random_points.text(values), claim, estimate.at(0, natural), estimate, bare)
 
     def row(

@@ -139,7 +139,8 @@ def _kernel_rows(task: Task, start: Values, depth: int) -> list[Verdict]:
             used = {symbols.K: start[symbols.K1]} if name == "kernel_map" or task.batched else start
             point = random_points.text(used | task.values) + (f"; {layers} layers" if layers > 1 else "")
             found = estimate.at(number, float(abs(kernel)), remark)
-            knows = branchless(task.quantities[name], used | task.values, digits_of(task.theory)) is not None
+            quantity = task.quantities[name]
+            knows = branchless(quantity, used | task.values, digits_of(task.theory, quantity)) is not None
             without = bare[layers - 1].numbers.get(name) if knows else None
             rows.append(_kernel_row(task, name, point, claims[layers - 1], found, estimate, without))
     return rows

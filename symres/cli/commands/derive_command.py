@@ -111,6 +111,7 @@ def _derived(
 
     from ...core.work_budget import Stage, limited
     from ...results.verdict import Outcome
+    from ...studies.token_stacks import stack_of_tokens
     from ..kept_pages import KeptPage
     from ..staging import places, staged
 
@@ -123,7 +124,13 @@ def _derived(
         if folder is not None and theory.has_positions:
             found = "figures and modules of it are not made yet"
             raise DeclarationError("the files of a layer with positions", found, "leave out --out")
-        report = replace(report, advice=theory.advice(*network))
+        if theory.has_positions:
+            report = replace(report, tokens=stack_of_tokens(theory, network[0]))
+            if names := theory.parameter_names:
+                told = f"with numbers for {', '.join(names)} (--set {names[0]}=1) this page tells where tokens go"
+                report = replace(report, remarks=(*report.remarks, told))
+        else:
+            report = replace(report, advice=theory.advice(*network))
         missing: tuple[str, ...] = ()
         files: list[Path] = []
         if folder is not None and path is not None:

@@ -29,6 +29,7 @@ from .criticality_section import CriticalitySection
 from .finite_width_section import FiniteWidthSection
 from .formula_text import Maths, wrap
 from .sheet import INDENT, LABEL, STATUS_STYLES, ReportSection, digits
+from .tokens_section import TokensSection
 
 _KERNELS, _VALUES = 16, 20  # least widths of columns in the table of values
 _TIE = "\N{NO-BREAK SPACE}"
@@ -68,7 +69,8 @@ class Page(ReportSection):
         if fixed_points is None or self.report.critical_points:
             # with numbers for C_W and C_b there is nothing to tune, and the analysis has only this to remark
             width = FiniteWidthSection(self.report, self.width, self.maths)
-            blocks += [part.points(), part.initialisation(), width.lines()]
+            blocks += [part.points(), TokensSection(self.report, self.width, self.maths).lines()]
+            blocks += [part.initialisation(), width.lines()]
             if not summary.fixed_by_user(self.report):  # then the class says all there is to remark
                 blocks.append(self._sentences("Remarks", self.report.remarks))
         else:

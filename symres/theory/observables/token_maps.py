@@ -130,6 +130,11 @@ class TokenMaps:
             return False
         return not any(overlap.args[3].free_symbols for e in maps for overlap in e.atoms(SoftmaxOverlap))
 
+    @property
+    def is_open(self) -> bool:
+        """Whether averages without a closed form stand in the maps of K and C: their numbers have few digits."""
+        return any(sp.sympify(q.expr).has(AverageNode) for q in self._kernels)
+
     @cached_property
     def _of_kernels(self) -> CompiledMaps:
         one, two = (sp.sympify(q.expr) for q in self._kernels)
