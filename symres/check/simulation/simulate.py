@@ -21,7 +21,7 @@ _PER_INPUT = 4  # the width over the number of inputs of a batch
 _LEARNING = 2048  # networks that tell on what kernels depend
 _BATCHES = Ladder(narrowest=64, rungs=3, pilots=256, neurons=2e4, coarseness=_PER_INPUT, glance=(64, 256), ease=2.0)
 # fluctuations of small covariances say nothing of corrections: heads, their dimensions and overlaps of tokens make them
-_SEQUENCES = replace(_BATCHES, pilots=128, spread=4.0, most=4e5)
+_SEQUENCES = replace(_BATCHES, pilots=128, spread=4.0, most=6e5)
 Rule = Callable[[Forward, GramNet, np.ndarray, int, bool, np.random.Generator], np.ndarray]  # of squared Jacobian norms
 
 

@@ -133,7 +133,7 @@ class TokenMaps:
     @property
     def is_open(self) -> bool:
         """Whether averages without a closed form stand in the maps of K and C: their numbers have few digits."""
-        return any(sp.sympify(q.expr).has(AverageNode) for q in self._kernels)
+        return any(sp.sympify(q.expr).atoms(AverageNode) for q in self._kernels)
 
     @cached_property
     def _of_kernels(self) -> CompiledMaps:
