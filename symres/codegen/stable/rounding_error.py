@@ -14,6 +14,7 @@ import sympy as sp
 
 from ...functions import companions as co
 from ...functions.function_record import RECORDS, record_of
+from ...functions.records.softmax_family import SoftmaxOverlap
 from ...numerics.interval_arithmetic import LINE
 from . import primitives as pr
 
@@ -33,6 +34,7 @@ _SLOPES: dict[type, Callable[..., tuple[sp.Expr, ...]]] = {
     pr.UpperAngle: lambda y, x: _turned(y, x),
     pr.TwoSigns: lambda h, k, x, y: (sp.exp(-(h**2) / 2), sp.exp(-(k**2) / 2), *_turned(x, y)),
     pr.TwoTails: lambda h, k, x, y: _at_corner(h, k, x, y),
+    SoftmaxOverlap: lambda *scores: (*(_size(SoftmaxOverlap(*scores).fdiff(n)) for n in (1, 2, 3)), sp.Integer(0)),
     pr.CrossDifference: lambda x, y, u, v: tuple(map(pr.AbsNode, (y, x, v, u))),
 }
 # Primitives that keep the digits of their arguments, those that do for positive ones, and those that are positive.

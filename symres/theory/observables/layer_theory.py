@@ -226,7 +226,7 @@ class LayerTheory(Subject):
 
     @property
     def sequence_length(self) -> sp.Expr:
-        """The number of positions of an input: a number, oo, or the parameter T; 1 where it has none.
+        """The number of positions of an input, which may be oo or the parameter T; 1 where it has none.
 
         Examples:
             >>> sr.derive("gelu", layer="transformer", positions=sr.Tokens(16)).sequence_length

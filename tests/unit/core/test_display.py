@@ -164,7 +164,17 @@ def test_only_records_of_few_numbers_show_all_their_fields():
     classes = [cls for cls in _subclasses(Shown) if cls.__module__.startswith("symres")]
     assert len(classes) > 15
     raw = {cls.__name__ for cls in classes if getattr(vars(cls).get("__dataclass_params__"), "repr", False)}
-    assert raw == {"Activation", "DepthScales", "Exponents", "FixedPoint", "Layer", "Phase", "Regime", "Theory"}
+    assert raw == {
+        "Activation",
+        "DepthScales",
+        "Exponents",
+        "FixedPoint",
+        "Layer",
+        "Phase",
+        "Regime",
+        "StackRates",
+        "Theory",
+    }
 
 
 def _subclasses(cls):

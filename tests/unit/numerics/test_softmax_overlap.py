@@ -107,7 +107,8 @@ def test_weak_scores_have_a_series(orders):
     """The Taylor polynomial is taken where it is proved, and agrees with the sums there; below all of their units."""
     size = 1e-7
     assert room._series_misses(2 * size, orders) < 1e-19 < room._series_misses(0.1, orders)
-    series, sums = (f(size, size, 0.6 * size, 16, orders) for f in (room._series, room._in_floats))
+    scores = size, size, 0.6 * size
+    series, sums = room._series(*scores, 16, orders), room._in_floats(*scores, 16, orders, 0)
     assert series == pytest.approx(sums, abs=1e-15)
     slope = sr.softmax_overlap(1e-40, 1e-40, 5e-41, 16, derivative="k")
     assert slope == pytest.approx(15 / 256, rel=1e-13)

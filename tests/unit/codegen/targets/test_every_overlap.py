@@ -89,7 +89,7 @@ def test_what_is_no_overlap_is_nan(target):
     assert np.isnan(language(target).value(lambda k, c: module.overlap(k, c, 1.0, 2.5), np.ones(2), np.ones(2))).all()
 
 
-@pytest.mark.parametrize("target", lanes(*ALL, slow=MOST))
+@pytest.mark.parametrize("target", lanes(*ALL, slow={*ALL}))
 def test_maps_of_a_transformer_are_those_of_the_theory(target):
     theory = transformer()
     module = language(target).load({name: getattr(theory, name) for name in MAPS})
