@@ -9,7 +9,7 @@ import typer
 from ...codegen.targets import packages
 from ...core.errors import DeclarationError, NoClosedForm
 from ...report.text.console import Output, busy, complain
-from ..app import FORMULAS, Json, LayerName, OutFile, Positive, Settings, Subject, app, place, print_json
+from ..app import FORMULAS, Json, LayerName, OutFile, Positive, Settings, Subject, Tokens, app, place, print_json
 
 if TYPE_CHECKING:
     from ...results.observable import Procedure
@@ -37,6 +37,7 @@ def export(
     ] = "numpy",
     settings: Settings = None,
     positive: Positive = None,
+    tokens: Tokens = None,
     prefix: Annotated[
         str | None,
         typer.Option("--prefix", metavar="NAME", help="What names in C begin with; default: activation and layer."),
@@ -45,6 +46,8 @@ def export(
     json: Json = False,
 ) -> None:
     """Generate a module for NumPy, PyTorch, Numba, C or JAX, or LaTeX."""
+    from dataclasses import replace
+
     from ...codegen.module import require_places
     from ...report.export import default_prefix, require_prefix, require_target
     from ...report.export import export as generate
@@ -54,12 +57,12 @@ def export(
     require_target(target, f"--target {target}")
     names = list(dict.fromkeys(quantities or []))
     path = place(out, "a file")
-    request = make(activation, layer, settings or [], positive=positive or [])
+    request = replace(make(activation, layer, settings or [], positive=positive or []), tokens=tokens)
     if path is not None:
         require_places(path, target)
     require_prefix(prefix or "", target)
     with busy(f"deriving {request.subject}"):
-        theory = theory_of(request.layer)
+        theory = theory_of(request.layer, positions=request.positions)
         chosen = _exported(theory, names)
         options = [word for name in names for word in ("--quantity", name)] + ["--target", target]
         options += [] if prefix is None else ["--prefix", prefix]
