@@ -16,6 +16,7 @@ PAGES = sorted(path for path in DOCS.rglob("*.md") if not OTHERS.intersection(pa
 SLOW = {
     "first_page",
     "layers",
+    "positions",
     "criticality",
     "finite_width",
     "kernels",
