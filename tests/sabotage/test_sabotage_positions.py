@@ -55,6 +55,7 @@ def outcomes(oracle, name, change):
     return {row.outcome for row in rows if row.quantity == name}
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("oracle", "name", "change"), SEEN)
 def test_wrong_sequences_are_refuted(oracle, name, change):
     assert outcomes(oracle, name, CHANGES[change]) == {Outcome.REFUTED}

@@ -62,7 +62,7 @@ def test_entropies(row):
     assert softmax_entropy(row["values"]["S1"], row["values"]["T"]) == pytest.approx(row["value"], rel=1e-12)
 
 
-@pytest.mark.sample(40)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("row", EXACT, ids=[row["id"] for row in EXACT])
 def test_stacks(row):
     net, start, kind = network(row["layer"], row["positions"], row["blocks"]), row["start"], row["quantity"]
@@ -112,7 +112,7 @@ def stack(row):
     return theory, {name: value for name, value in values.items() if name in theory.parameter_names}
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("row", OF_STACKS, ids=[row["id"] for row in OF_STACKS])
 def test_laws_of_deep_stacks(row):
     """Tokens that come apart have no exponent of collapse at their end: the row is that of nearly equal ones."""

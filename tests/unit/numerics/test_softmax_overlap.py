@@ -46,7 +46,7 @@ def test_drawn_scores_have_this_overlap(S1, S2, k, keys):
     assert abs(overlaps.mean() - float(ball((S1, S2, k, keys)).mid())) < 4.5 * error
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("orders", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 2)])
 @pytest.mark.parametrize("place", PLACES[:3])
 def test_slopes_are_those_of_the_values(place, orders):
@@ -59,7 +59,7 @@ def test_slopes_are_those_of_the_values(place, orders):
     assert float(ball(place, orders).mid()) == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("place", PLACES[:5])
 @pytest.mark.parametrize("orders", [VALUE, (0, 0, 1), (1, 0, 0)])
 def test_double_precision_is_inside_of_its_radius(place, orders):

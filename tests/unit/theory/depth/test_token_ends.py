@@ -86,6 +86,7 @@ def test_strong_scores_have_two_ends():
     assert similar == [ends[0][0], 1]
 
 
+@pytest.mark.exhaustive
 def test_long_stacks_follow_the_rates():
     theory, at = transformer("gelu", place="post"), {"C_A": 1, "C_1": 1, "C_2": 1}
     similar, laws = theory.similarity(60, K=1, C=0.5, **at), theory.rates(**at)
@@ -120,6 +121,7 @@ def test_one_token():
     assert transformer("relu", 1).similarity_fixed_points(C_A=1, C_1=1, C_2=2) == ((1, True),)
 
 
+@pytest.mark.exhaustive
 def test_theories_go_to_other_processes():
     theory, at = transformer("relu", 4), {"C_A": 1, "C_1": 1, "C_2": 2}
     similar, laws = theory.similarity(2, K=1, C=0, **at), theory.rates(**at)
