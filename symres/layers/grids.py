@@ -109,7 +109,7 @@ class Lattice(Axis):
 
     @property
     @abstractmethod
-    def own(self) -> Pairs:
+    def diagonal(self) -> Pairs:
         """Each place that may differ with itself."""
 
     @abstractmethod
@@ -210,7 +210,7 @@ class Torus(Lattice):
         return Pairs(places, places, pick, spread.reshape(self.shape))
 
     @property
-    def own(self) -> Pairs:
+    def diagonal(self) -> Pairs:
         """The displacement 0."""
         zero = np.zeros(1, dtype=np.intp)
         return Pairs(zero, zero, zero, zero)
@@ -333,7 +333,7 @@ class Listed(Lattice):
         return Pairs(first, second, first * self._count + second, spread)
 
     @property
-    def own(self) -> Pairs:
+    def diagonal(self) -> Pairs:
         """The diagonal."""
         places = np.arange(self._count)
         return Pairs(places, places, places * (self._count + 1), places)
@@ -387,7 +387,7 @@ class Modes(Torus):
     """
 
     @property
-    def own(self) -> Pairs:
+    def diagonal(self) -> Pairs:
         """Every wave."""
         waves = np.arange(math.prod(self.shape))
         return Pairs(np.zeros_like(waves), np.zeros_like(waves), waves, waves)

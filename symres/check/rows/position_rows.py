@@ -69,17 +69,17 @@ def sequence_rows(task: Task, K: sp.Rational) -> list[Verdict]:
     natural = task.size(task.simulation.kernels(float(K), float(K), 0.0, 1))
     shared = task.values[symbols.C] / K  # of a kernel, by any two positions
     kernels = [random_points.decimal(float(K) * task.rng.uniform(0.5, 2)) for _ in range(2)]
-    own = [(kernel, random_points.decimal(float(shared * kernel))) for kernel in kernels]
+    single = [(kernel, random_points.decimal(float(shared * kernel))) for kernel in kernels]
     # what positions of one input share, and what they do not, have a correlation each with those of the other input
     cross, private = (
         task.rng.uniform(*_ALIKE) * float(sp.sqrt(sp.Mul(*parts)))
-        for parts in zip(*((less, kernel - less) for kernel, less in own), strict=True)
+        for parts in zip(*((less, kernel - less) for kernel, less in single), strict=True)
     )
     both = random_points.decimal(cross + private), random_points.decimal(cross)
-    sampler = task.simulation.sequences([(float(a), float(b)) for a, b in own], (float(both[0]), float(both[1])))
+    sampler = task.simulation.sequences([(float(a), float(b)) for a, b in single], (float(both[0]), float(both[1])))
     estimate = task.extrapolated(sampler, at_least(SMALL * natural))
     names = (symbols.K1, symbols.P1, symbols.K2, symbols.P2, symbols.C, symbols.E)
-    values = task.values | dict(zip(names, (*own[0], *own[1], *both), strict=True))
+    values = task.values | dict(zip(names, (*single[0], *single[1], *both), strict=True))
     return _both_rows(task, _SEQUENCES, random_points.text(values), values, estimate, natural)
 
 

@@ -298,23 +298,23 @@ class Simulation:
 
         return self._in_parts(sample, lambda n: 2)
 
-    def sequences(self, own: Sequence[tuple[float, float]], both: tuple[float, float]) -> Sampler:
+    def sequences(self, each: Sequence[tuple[float, float]], both: tuple[float, float]) -> Sampler:
         """Observables (1/n) sum_i z_i z'_i of two sequences after a layer, at one position and at two.
 
         Args:
-            own: of each sequence the kernel, and the covariance of two positions, before the layer.
+            each: of each sequence the kernel, and the covariance of two positions, before the layer.
             both: of the two sequences the covariances at one position and at two.
         """
 
         def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
             net = self._drawing(n, rng)
             (first, second), mixed = (
-                (_exchangeable(*pair, net.positions) for pair in own),
+                (_exchangeable(*pair, net.positions) for pair in each),
                 _exchangeable(*both, net.positions),
             )
             z = net.stream(nets, np.block([[first, mixed], [mixed, second]]))
             controls = np.stack([_batch_moments(x)[:, k] for x in np.split(z, 2, axis=2) for k in (0, 1)], axis=1)
-            controls = np.concatenate([controls, _crossed(z)], axis=1) - np.array([*own[0], *own[1], *both])
+            controls = np.concatenate([controls, _crossed(z)], axis=1) - np.array([*each[0], *each[1], *both])
             return _crossed(self._forward(net, z)), controls
 
         return self._in_parts(sample, lambda n: 2)

@@ -67,7 +67,7 @@ class GridLaw:
             is_shared = step.mean.over == "position"
             self._statistics[step.mean.name] = grid, grid.everywhere(values) if is_shared else values
         for divisor in formulas.divisors:
-            if np.min(self._at(divisor, {}, state.grid, self._grid([divisor]).own)) < _NOTHING:
+            if np.min(self._at(divisor, {}, state.grid, self._grid([divisor]).diagonal)) < _NOTHING:
                 found = "neurons at a position are 0, and have no direction for a normaliser"
                 raise DeclarationError(f"a layer on {state.grid}", found, "pass a kernel above 0 at every position")
 
@@ -100,7 +100,7 @@ class GridLaw:
             UnsupportedLayer: positions are no torus, or are moved together.
         """
         modes = self._modes(self._laws[z].grid)
-        change = np.ones(modes.own.pick.shape)
+        change = np.ones(modes.diagonal.pick.shape)
         return self._changed(change, self._modes, lambda f, changes, grid: self._alone(f.alone, changes, grid))
 
     def parallel_waves(self) -> Array:
@@ -110,15 +110,15 @@ class GridLaw:
             UnsupportedLayer: positions are no torus, or an average over all responds.
         """
         modes = self._modes(self._laws[z].grid)
-        moved = {z: np.ones(modes.own.pick.shape)}
+        moved = {z: np.ones(modes.diagonal.pick.shape)}
 
         def response(formula: Compiled, grid: Lattice) -> Array:
-            total = np.zeros(modes.own.pick.shape)
+            total = np.zeros(modes.diagonal.pick.shape)
             for symbol, slope in formula.slopes.items():
                 role = formula.roles[symbol]
                 if role.other is not None and MEAN in (role.one.position, role.other.position, role.one.input):
                     grid.with_mean(total)  # refuses
-                total = total + self._at(slope, {}, grid, grid.own) * moved[role.name]
+                total = total + self._at(slope, {}, grid, grid.diagonal) * moved[role.name]
             return total
 
         for step in self._formulas.law.steps:
@@ -181,7 +181,7 @@ class GridLaw:
         if self._laws[z].apart is None:
             return None
         grid = self._laws[z].grid
-        return float(self._values(formula, {}, grid, replace(grid.own, is_apart=True))[0])
+        return float(self._values(formula, {}, grid, replace(grid.diagonal, is_apart=True))[0])
 
     def _values(self, formula: PairFormula, changes: Changes, grid: Lattice, pairs: Pairs) -> Array:
         """The values for some pairs; where both neurons are one, the formula of one."""
@@ -194,7 +194,7 @@ class GridLaw:
 
     def _alone(self, compiled: Compiled, changes: Changes, grid: Lattice) -> Array:
         """The values at every place."""
-        return np.broadcast_to(self._at(compiled, changes, grid, grid.own), grid.own.pick.shape)
+        return np.broadcast_to(self._at(compiled, changes, grid, grid.diagonal), grid.diagonal.pick.shape)
 
     def _at(self, compiled: Compiled, changes: Changes, grid: Lattice, pairs: Pairs) -> Array | float:
         def number(symbol: sp.Symbol) -> Array | float:

@@ -271,26 +271,24 @@ def weight_kernel(letter: str, is_one_position: bool) -> LayerObservable:
 
 
 _SEQUENCES = (symbols.K1, symbols.P1, symbols.C, symbols.E, symbols.K2, symbols.P2)
-SEQUENCE_MAP = _OfSequences(
-    of_networks=True,
-    name="sequence_map",
-    sign=("c'", "c'"),
-    notation="c'",
-    meaning="covariance of two inputs at one position after the layer",
-    unit="K",
-    arguments=_SEQUENCES,
-    define=lambda walks: walks.sequences.stream(Label(1, 1), Label(2, 1)),
-)
-SEQUENCE_CROSS_MAP = _OfSequences(
-    of_networks=True,
-    name="sequence_cross_map",
-    sign=("e'", "e'"),
-    notation="e'",
-    meaning="covariance of two inputs at two positions after the layer",
-    unit="K",
-    arguments=_SEQUENCES,
-    define=lambda walks: walks.sequences.stream(Label(1, 1), Label(2, 2)),
-)
+
+
+def _sequence_map(name: str, sign: str, where: str, position: int) -> _OfSequences:
+    """The covariance of a position of one input with a position of another."""
+    return _OfSequences(
+        of_networks=True,
+        name=name,
+        sign=(sign, sign),
+        notation=sign,
+        meaning=f"covariance of two inputs at {where} after the layer",
+        unit="K",
+        arguments=_SEQUENCES,
+        define=lambda walks: walks.sequences.stream(Label(1, 1), Label(2, position)),
+    )
+
+
+SEQUENCE_MAP = _sequence_map("sequence_map", "c'", "one position", 1)
+SEQUENCE_CROSS_MAP = _sequence_map("sequence_cross_map", "e'", "two positions", 2)
 PARAMETER_NORM = OfOneInput(
     is_plain=True,
     name="parameter_norm",

@@ -170,22 +170,22 @@ def _product_series(orders: Orders, T: float, less: Floats, derivative: Callable
     every: list[Orders] = [
         (i, j, n) for i in range(orders[0] + 1) for j in range(orders[1] + 1) for n in range(orders[2] + 1)
     ]
-    known: dict = {}
+    slopes: dict = {}
     for p, q in {(2 * i + n + more, 2 * j + n + more) for i, j, n in every for more in (0, 1)} - {(0, 0)}:
-        known[p, q] = derivative(p, q)
+        slopes[p, q] = derivative(p, q)
     logarithm = xp.log1p(-xp.clip(less, None, 1.0 - 1e-16))
     inverse, powers = xp.exp(-logarithm), {every[0]: xp.exp((T - 1.0) * logarithm)}
-    total = known[1, 1] * 0.0
+    total = slopes[1, 1] * 0.0
     for index in every:
         for part in every[1:]:
             rest = tuple([a - b for a, b in zip(index, part)])
             if min(rest) >= 0:  # of the powers of a series: one coefficient by those before
                 axis = next(n for n in range(3) if index[n])
                 factor = ((T - 1.0) * part[axis] - rest[axis]) / index[axis] * _over_factorials(part)
-                term = factor * inverse * known[2 * part[0] + part[2], 2 * part[1] + part[2]] * powers[rest]
+                term = factor * inverse * slopes[2 * part[0] + part[2], 2 * part[1] + part[2]] * powers[rest]
                 powers[index] = powers[index] + term if index in powers else term
         i, j, n = [a - b for a, b in zip(orders, index)]
-        total = total + _over_factorials((i, j, n)) * known[2 * i + n + 1, 2 * j + n + 1] * powers[index]
+        total = total + _over_factorials((i, j, n)) * slopes[2 * i + n + 1, 2 * j + n + 1] * powers[index]
     return T / _over_factorials(orders) / 2.0 ** (orders[0] + orders[1]) * total
 
 
