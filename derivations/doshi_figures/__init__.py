@@ -15,7 +15,7 @@ find_critical_weights   the numerical test of section 2: turns sigma_w of any mo
 models                  the networks
 last_block              chi_J of the last block, measured
 kernel_path             the theory of many networks at once
-kernels_of_pixels       the theory of ResNet with LayerNorm
+kernels_of_pixels       the theory of ResNet with LayerNorm on the pixels of images
 critical_search         the search of a critical scale of weights
 pixels, findings        pictures of planes; tables, files and the command line
 """

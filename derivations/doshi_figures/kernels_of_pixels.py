@@ -1,35 +1,36 @@
-"""ResNet with LayerNorm at infinitely many channels: the kernel of each pixel, and chi_J of the last block.
+"""ResNet with LayerNorm at infinitely many channels: chi_J of the last block, as symres derives it from the blocks.
 
-LayerNorm divides by the average kernel of all pixels, and for ReLU <relu(z)^2> = K/2 and <relu'(z)^2> = 1/2 at each
-pixel, so that the kernels of pixels close on themselves, without the covariances of pixels:
-
-    conv:    k'_i = C_b + (C_W/9) sum_j k_j/(2 m),  m = (1/P) sum_j k_j,  j in the window of i
-    block:   k'_i = mu^2 k_i + (conv conv k)_i
-    chi_J:   mu^2 + (C_W/18)^2/(m(k) m(conv k)) (1/P) sum_ij (A^2)_ij,  A_ij = 1 where j is in the window of i
-
-With circular padding all pixels are alike, and chi_J is that of the fully connected block,
-``gamma*z + Dense(relu(LayerNorm(Dense(relu(LayerNorm(z))))))``. Zero padding loses what leaves the image: pixels in the
-middle have larger kernels and more windows that they reach, kernels lose less at the border than Jacobians do, and at
-mu = 0 and C_b = 0 chi_J is less than 1. This calculation belongs to this module: the source has numbers only.
+The blocks are those of ``models.resnet``, their images ``Listed`` positions with zeros beyond the edges, or those of a
+``Torus``, on which all pixels are alike. LayerNorm is over channels and pixels.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cache
 
+import numpy as np
+import sympy as sp
 import torch
-from torch.nn import functional
+from numpy.typing import NDArray
+
+import symres as sr
 
 from .models.resnet import BLOCKS, CHANNELS
 
-_WINDOW = 9
 
-
-@dataclass(frozen=True)
-class WideResNet:
-    """A ResNet of infinitely many channels.
+def chi_of_last_block(
+    images: torch.Tensor,
+    C_W: float,
+    C_b: float,
+    mu: float,
+    padding: str = "zeros",
+    stages: int = len(CHANNELS),
+    blocks: int = BLOCKS,
+) -> float:
+    """J^{L-1,L} of the last block, averaged over images.
 
     Args:
+        images: shape (images, channels, side, side).
         C_W: fan_in times the variance of weights.
         C_b: variance of biases.
         mu: weight of the skip connections.
@@ -37,41 +38,32 @@ class WideResNet:
         stages: number of stages; all but the first halve the image.
         blocks: in each stage.
     """
-
-    C_W: float
-    C_b: float
-    mu: float
-    padding: str = "zeros"
-    stages: int = len(CHANNELS)
-    blocks: int = BLOCKS
-
-    def chi_of_last_block(self, images: torch.Tensor) -> float:
-        """J^{L-1,L} of the last block, averaged over images of the shape (images, channels, rows, columns)."""
-        pixels = images.double().square().mean(dim=1, keepdim=True)
-        stream = self.C_W / _WINDOW * self._window_sums(pixels) + self.C_b
-        before = stream
-        for stage in range(self.stages):
-            for position in range(self.blocks):
-                halves = bool(stage) and not position
-                before, stream = stream, self._block(stream, 2 if halves else 1)
-        inner = self._conv(before)
-        reached = self._window_sums(self._window_sums(torch.ones_like(before)))
-        scale = (self.C_W / (2 * _WINDOW)) ** 2 / (_mean(before) * _mean(inner))
-        return float((self.mu**2 + scale * reached).mean())
-
-    def _block(self, stream: torch.Tensor, stride: int) -> torch.Tensor:
-        skip = stream if stride == 1 else self.C_W * stream[..., ::stride, ::stride] + self.C_b
-        return self.mu**2 * skip + self._conv(self._conv(stream, stride))
-
-    def _conv(self, kernel: torch.Tensor, stride: int = 1) -> torch.Tensor:
-        """LayerNorm, ReLU and a convolution."""
-        return self.C_W / _WINDOW * self._window_sums(kernel / (2 * _mean(kernel)), stride) + self.C_b
-
-    def _window_sums(self, kernel: torch.Tensor, stride: int = 1) -> torch.Tensor:
-        mode = "constant" if self.padding == "zeros" else self.padding
-        ones = torch.ones(1, 1, 3, 3, dtype=kernel.dtype)
-        return functional.conv2d(functional.pad(kernel, (1, 1, 1, 1), mode=mode), ones, stride=stride)
+    side, last = images.shape[-1], stages * blocks + 1
+    network = _network(padding, side, stages, blocks)
+    kernels = (_kernel(image.double().numpy(), padding) for image in images)
+    return float(np.mean([network.apjn(last - 1, last, K, C_W=C_W, C_b=C_b, gamma=mu) for K in kernels]))
 
 
-def _mean(kernel: torch.Tensor) -> torch.Tensor:
-    return kernel.mean(dim=(2, 3), keepdim=True)
+@cache
+def _network(padding: str, side: int, stages: int, blocks: int) -> sr.Network:
+    """The first convolution and all blocks."""
+    relu = sr.activation("relu")
+
+    def conv(u: sp.Expr, stride: int = 1) -> sp.Expr:
+        return sr.Conv(relu(sr.LayerNorm(u, over="positions")), stride=stride)
+
+    block = sr.Layer(sr.gamma * sr.z + conv(conv(sr.z)))
+    halving = sr.Layer(sr.gamma * sr.Conv(sr.z, size=1, stride=2) + conv(conv(sr.z, 2)))
+    firsts = [block, *[halving] * (stages - 1)]
+    grid = sr.Torus(side, side) if padding == "circular" else sr.Listed(side, side)
+    layers = [layer for first in firsts for layer in (first, *[block] * (blocks - 1))]
+    return sr.network([sr.Layer(sr.Conv(sr.z)), *layers], positions=grid)
+
+
+def _kernel(image: NDArray[np.float64], padding: str) -> NDArray[np.float64]:
+    """Covariances of pixels: of all pairs, or the average over those of one displacement."""
+    if padding == "circular":
+        waves = np.fft.fftn(image, axes=(1, 2))
+        return np.fft.ifftn((np.abs(waves) ** 2).mean(0)).real / image[0].size
+    pixels = image.reshape(len(image), -1)
+    return pixels.T @ pixels / len(image)

@@ -3,11 +3,12 @@
 At mu = 1 the kernel of the stream grows linearly, what a layer adds is normalised, and chi_J - 1 falls as 1/depth for
 all sigma_w and sigma_b; the table has the exponent, fitted over depths. At mu = 0.5 chi_J goes to a number of its own.
 
-symres has no layer yet that mixes patches. Drawn for comparison is the fully connected network whose blocks,
-``gamma*z + Dense(gelu(Dense(LayerNorm(z))))``, take all entries of the stream as independent neurons. It does not apply
-here: biases and the mean of GELU give a patch a part that is common to its channels, which LayerNorm over channels
-takes out, and channels a part that is common to patches. Measured chi_J are larger, at mu = 0.5 by 20
-percent where biases are small, and up to 4 times where they are large.
+What symres derives for layers that mix patches (``sr.TokenMix``) holds for patches that are not correlated, as with an
+odd activation and no biases; GELU makes correlated ones. Drawn for comparison is the fully connected network whose
+blocks, ``gamma*z + Dense(gelu(Dense(LayerNorm(z))))``, take all entries of the stream as independent neurons. It does
+not apply here: biases and the mean of GELU give a patch a part that is common to its channels, which LayerNorm over
+channels takes out, and channels a part that is common to patches. Measured chi_J are larger, at mu = 0.5 by 20 percent
+where biases are small, and up to 4 times where they are large.
 """
 
 from __future__ import annotations

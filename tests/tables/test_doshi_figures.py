@@ -14,6 +14,7 @@ from derivations.doshi_figures import (
     apjn_with_depth,
     find_critical_weights,
     findings,
+    kernels_of_pixels,
     mixer_phases,
     mlp_phases,
     resnet_batch_norm,
@@ -21,10 +22,10 @@ from derivations.doshi_figures import (
 )
 from derivations.doshi_figures.critical_search import find_critical
 from derivations.doshi_figures.kernel_path import path
-from derivations.doshi_figures.kernels_of_pixels import WideResNet
 from derivations.doshi_figures.last_block import Trial, chi_of_last_block, images, last_two, sphere
 from derivations.doshi_figures.models.deep_mlp import DeepMlp
 from derivations.doshi_figures.models.resnet import ResNet
+from tests.oracles.pixel_recursion import PixelRecursion
 from tests.oracles.torch_blocks import Computed
 from tests.shared import derived
 
@@ -91,28 +92,25 @@ def test_path_is_the_recursion_of_the_theory():
         assert found.jacobians[-1, column] == pytest.approx(float(theory.jacobian(0, 5, 1.5, C_W=C_W, C_b=0.1)))
 
 
-@pytest.mark.parametrize(("C_b", "mu"), [(0.0, 0.0), (0.5, 0.5), (0.25, 1.0)])
-def test_circular_padding_is_the_fully_connected_block(C_b, mu):
-    relu = sr.activation("relu")
-    unit = sr.Dense(relu(sr.LayerNorm(sr.z)))
-    block = sr.Layer(sr.gamma * sr.z + sr.Dense(relu(sr.LayerNorm(unit))))
-    pictures = torch.ones(1, 3, 4, 4)
-    wide = WideResNet(1.5, C_b, mu, "circular", stages=1, blocks=6)
-    expected = path(derived(block), 6, 1.5 + C_b, C_W=1.5, C_b=C_b, gamma=mu).chi[-1]
-    assert wide.chi_of_last_block(pictures) == pytest.approx(float(expected), rel=1e-12)
+@pytest.mark.parametrize(("C_b", "mu", "stages"), [(0.0, 0.0, 1), (0.5, 0.5, 2)])
+@pytest.mark.parametrize("padding", ["zeros", "circular"])
+def test_images_have_the_kernels_of_a_recursion_by_hand(C_b, mu, stages, padding):
+    pictures = images(2, 8) if padding == "zeros" else torch.ones(1, 3, 4, 4)
+    derived_chi = kernels_of_pixels.chi_of_last_block(pictures, 1.5, C_b, mu, padding, stages, 3)
+    by_hand = PixelRecursion(1.5, C_b, mu, padding, stages, 3).chi_of_last_block(pictures)
+    assert derived_chi == pytest.approx(by_hand, rel=1e-12)
 
 
 def test_zero_padding_in_networks_with_many_channels():
     pictures, channels = images(2, 4), 160
-    found = chi_of_last_block(
+    measured = chi_of_last_block(
         lambda: ResNet(sigma_w=2**0.5, mu=0.0, channels=(channels,), blocks=3), Trial(pictures, 8, 4)
     )
     zeros, circular = (
-        WideResNet(2.0, 0.0, 0.0, padding, stages=1, blocks=3).chi_of_last_block(pictures)
-        for padding in ("zeros", "circular")
+        kernels_of_pixels.chi_of_last_block(pictures, 2.0, 0.0, 0.0, padding, 1, 3) for padding in ("zeros", "circular")
     )
     assert circular == pytest.approx(1.0)
-    assert abs(found.value - zeros) < ERRORS * found.error < abs(found.value - circular)
+    assert abs(measured.value - zeros) < ERRORS * measured.error < abs(measured.value - circular)
 
 
 class Chain(nn.Module):
