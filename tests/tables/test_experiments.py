@@ -19,7 +19,7 @@ from derivations.model_sweep.family_run import STAGES, stages_of
 from derivations.model_sweep.hook_signals import hook_signals, ratio_of_ends
 
 GALLERY = Path(__file__).parents[2] / "derivations" / "gallery"
-TOPICS = ("init", "training", "residual", "kernels", "phases", "maths", "code")
+TOPICS = ("init", "training", "residual", "kernels", "phases", "positions", "maths", "code")
 
 
 @pytest.mark.sample(2)

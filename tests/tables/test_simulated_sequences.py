@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symres as sr
-from symres.check import check
+from symres.check import Budget, check
 
 PRE = "h = z + Attention({norm}(z), C_A, 0, {scores}); h + Dense(phi(Dense({norm}(h), C_1, 0)), C_2, 0)"
 POST = "h = LayerNorm(z + Attention(z, C_A, 0, {scores})); LayerNorm(h + Dense(phi(Dense(h, C_1, 0)), C_2, 0))"
@@ -23,6 +23,8 @@ BLOCKS = {
     "pool": ("gelu", "z/2 + Dense(Pool(phi(z)), C_W, C_b)", 9),
     "norm over positions": ("relu", "z/2 + Dense(phi(LayerNorm(z, positions)), C_W, C_b)", 5),
 }
+
+BUDGET = Budget(precision=0.0018)  # at most 1 % of error for gradients of three post-LN blocks too
 
 
 def theory(activation, equation, tokens, **numbers):
@@ -48,7 +50,7 @@ def agreeing(rows):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", BLOCKS)
 def test_blocks(name):
-    assert agreeing(check(theory(*BLOCKS[name]), "simulation", progress=False).verdicts) >= 9
+    assert agreeing(check(theory(*BLOCKS[name]), "simulation", budget=BUDGET, progress=False).verdicts) >= 9
 
 
 @pytest.mark.exhaustive
