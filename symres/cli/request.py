@@ -19,7 +19,7 @@ from ..core.scalars import parameter
 from ..core.symbols import PARAMETERS, gamma, xi
 from ..core.words import with_digest
 from ..layers import architectures
-from ..layers.equation_parser import builder, is_equation, names_node, options
+from ..layers.equation_parser import builder, is_equation, names_node, options, words
 from ..layers.layer import Layer
 from ..layers.positions import Tokens
 
@@ -165,7 +165,8 @@ def make(
     written_names = {*NAME.findall(text), *NAME.findall(layer)}
     for name in positive:
         _require_free(name, written_names, settings)
-    numbers = {key: parameter(value, key) for key, value in settings.items()}
+    spoken = words(architectures.architectures[layer], settings) if layer in architectures.architectures else {}
+    numbers = {key: parameter(value, key) for key, value in settings.items() if key not in spoken}
     is_alone = names_node(text)
     if is_alone:
         if layer != ALONE:
@@ -189,7 +190,9 @@ def make(
     phi_names |= written | inside.keys()
     choices = options(build)
     symbolic: dict[str, sp.Expr] = {s.name: s for s in (gamma, xi) if s.name in axes and s.name in choices}
-    built = build(phi, **symbolic | {key: value for key, value in numbers.items() if key in choices - phi_names})
+    built = build(
+        phi, **spoken | symbolic | {key: value for key, value in numbers.items() if key in choices - phi_names}
+    )
     substituted = {key: value for key, value in numbers.items() if key not in phi_names | choices}
     accepted = phi_names | choices | {str(p) for p in built.parameters}
     for key in substituted:

@@ -27,6 +27,7 @@ from .nodes import PHI, Node, node_classes
 
 _DEFINITION = re.compile(r"\s*([A-Za-z]\w*)\s*=(.*)", re.ASCII | re.DOTALL)
 _LEFT_SIDE = re.compile(r"\s*[zx]'\s*=")  # of an equation as papers write it: the next stream
+_ANSWERS = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false": False, "off": False, "0": False}
 
 
 def is_equation(text: str) -> bool:
@@ -103,6 +104,23 @@ def builder(text: str, numbers: Mapping[str, sp.Expr], asked: str) -> Callable[.
 def options(build: Callable[..., Layer]) -> set[str]:
     """The parameters of an architecture besides the activation."""
     return set(list(inspect.signature(build).parameters)[1:])
+
+
+def words(build: Callable[..., Layer], settings: Mapping[str, str]) -> dict[str, str | bool]:
+    """Settings of an architecture that are no numbers, ``norm=rms`` or ``gated=yes``, as it takes them.
+
+    Raises:
+        DeclarationError: neither yes nor no, for what is one of both.
+    """
+    chosen: dict[str, str | bool] = {}
+    for name, argument in inspect.signature(build).parameters.items():
+        if name in settings and isinstance(argument.default, bool):
+            if (answer := _ANSWERS.get(settings[name].lower())) is None:
+                raise DeclarationError(f"{name}={settings[name]}", "it is neither yes nor no", f"write {name}=yes")
+            chosen[name] = answer
+        elif name in settings and isinstance(argument.default, str):
+            chosen[name] = settings[name]
+    return chosen
 
 
 def declared_layer(what: Layer | Declared, name: str | None = None, **numbers: Number) -> Layer:

@@ -25,6 +25,7 @@ from ..results.critical_point import CriticalPoint
 from ..results.report import Report
 from ..studies.advice.advise import advise
 from ..studies.advice.network_sizes import require_size
+from ..studies.advice.token_advice import advise_tokens
 from ..theory.criticality.phase import FixedPoint
 from ..theory.theory import Theory
 from .text.page import Page
@@ -97,7 +98,9 @@ def summary(theory: Theory) -> dict[str, Plain]:
 
 def advice(theory: Theory, depth: Number, width: Number, inputs_kernel: Number | None) -> Advice:
     """How to initialise networks of a layer."""
-    layers, neurons, _ = require_size(depth, width, inputs_kernel)
+    layers, neurons, mean_square = require_size(depth, width, inputs_kernel)
+    if theory.has_positions and theory.is_exchangeable:
+        return advise_tokens(theory, layers, neurons, lambda alike: advice(alike, layers, neurons, mean_square))
     remark = "the search was given up: allow more work with symres.budget"
     return theory.attempted(
         Stage.ADVICE,

@@ -129,8 +129,7 @@ def _derived(
             if names := theory.parameter_names:
                 told = f"with numbers for {', '.join(names)} (--set {names[0]}=1) this page tells where tokens go"
                 report = replace(report, remarks=(*report.remarks, told))
-        else:
-            report = replace(report, advice=theory.advice(*network))
+        report = replace(report, advice=theory.advice(*network))
         missing: tuple[str, ...] = ()
         files: list[Path] = []
         if folder is not None and path is not None:

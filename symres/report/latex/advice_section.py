@@ -16,8 +16,8 @@ def advice_section(advice: Advice) -> dict[str, object]:
     """What the template shows; a table only where something holds.
 
     Returns:
-        keys: depth, width, rows (of the table, empty if there is none), code, sentences; schemes_title and schemes, the
-        rows of the table of customary schemes.
+        keys: depth, width, rows (of the table, empty if there is none), code, sentences; schemes_title, scheme_heads
+        and schemes, the rows of the table of customary schemes.
     """
     return {
         "depth": advice.depth,
@@ -26,6 +26,7 @@ def advice_section(advice: Advice) -> dict[str, object]:
         "code": [verbatim(line) for line in advice.code],
         "sentences": [prose(text) for text in advice.reasons],
         "schemes_title": prose(advice.schemes_title),
+        "scheme_heads": " & ".join("$C_W$" if head == "C_W" else head for head in advice.scheme_heads),
         "schemes": [" & ".join(map(_cell, row)) for row in advice.schemes],
     }
 

@@ -11,7 +11,7 @@ import sympy as sp
 from ...core.symbols import K, S_in
 from ...core.words import counted
 from ...functions.roots.root import ImplicitNumber
-from ...results.advice.advice import SCHEMES, Advice
+from ...results.advice.advice import Advice
 from ...results.critical_point import CriticalPoint
 from ...studies import criticality_summary as summary
 from ...theory.criticality.phase import FixedPoint
@@ -148,8 +148,8 @@ class CriticalitySection(ReportSection):
         """What customary schemes do, as a table."""
         if not advice.schemes:
             return []
-        rows = [SCHEMES, *advice.schemes]
-        widths = [max(len(row[column]) for row in rows) + 3 for column in range(len(SCHEMES))]
+        rows = [advice.scheme_heads, *advice.schemes]
+        widths = [max(len(row[column]) for row in rows) + 3 for column in range(len(rows[0]))]
         head, *shown = ("".join(map(str.ljust, row, widths)).rstrip() for row in rows)
         lines = self.wrapped(self.words(advice.schemes_title))
         return [*lines, line("    ", Span(head, "bold")), *(line("    ", row) for row in shown)]

@@ -8,9 +8,21 @@ from dataclasses import dataclass, field
 
 from ...core.display import Fact, Shown
 from ...core.words import counted
-from .parts import DIGITS, FACTOR, MARGIN, OFF, LearningRate, Origin, Path, Suggestion, Topic, Trial, UsualScheme
+from .parts import (
+    DIGITS,
+    FACTOR,
+    MARGIN,
+    OFF,
+    LearningRate,
+    Origin,
+    Path,
+    Suggestion,
+    TokenEnd,
+    Topic,
+    Trial,
+    UsualScheme,
+)
 
-SCHEMES = ("scheme", "C_W", "kernel", "squared gradient")  # heads of the table of customary schemes
 _SHORT = 4  # digits of what is measured
 _LITTLE = 0.001  # percent
 _FLAT = 0.005  # a power of the depth that is 0 to two decimals
@@ -49,6 +61,7 @@ def told(advice: Advice) -> tuple[tuple[Topic, str], ...]:
         reasons.append((Topic.SCATTER, _scatter(advice.fluctuation)))
     if advice.learning_rate is not None and advice.holds:
         reasons.append((Topic.LEARNING_RATE, _rate(advice.learning_rate)))
+    reasons += [(Topic.TOKENS, _end(end)) for end in advice.token_ends if not end.scheme]
     if advice.nearest is not None:
         reasons.append((Topic.NEAREST, _nearest(advice.nearest)))
     return (*reasons, *((Topic.SCHEMES, text) for text in _fixed(advice.usual)))
@@ -79,12 +92,31 @@ def _off_the_lines(advice: Advice) -> str:
 
 
 def _draw(advice: Advice) -> str:
+    if advice.last:
+        return _draw_last(advice)
     if advice.origin is Origin.GIVEN or advice.C_W is None or advice.C_b is None:
         return f"Networks of {_layers(advice)} with these variances keep kernels and gradients."
     chosen = [f"{name} = {digits(value)}" for name, value in advice.parameters.items()]
     with_ = f"With {' and '.join(chosen)}, draw" if chosen else "Draw"
     biases = "set biases to zero" if advice.C_b == 0 else f"biases with variance C_b = {digits(advice.C_b)}"
     return f"{with_} weights with variance C_W/fan_in, C_W = {digits(advice.C_W)}, and {biases}."
+
+
+def _draw_last(advice: Advice) -> str:
+    """Of layers of tokens: the variances of what is added to the stream, and the others."""
+    last = " = ".join([*advice.last, digits(advice.parameters[advice.last[0]])])
+    others = [f"{name} = {digits(value)}" for name, value in advice.parameters.items() if name not in advice.last]
+    inside = f", others with {' and '.join(others)}" if others else ""
+    return f"Draw the last weights of branches with variance C/fan_in, {last}{inside}."
+
+
+def _end(end: TokenEnd) -> str:
+    """What becomes of tokens."""
+    kernel, cosine, gradient = (digits(value, _SHORT) for value in (end.kernel, end.similarity, end.gradient))
+    return (
+        f"Behind them, {end.tokens} tokens of kernel 1 with nothing in common have the kernel {kernel} and the cosine "
+        f"{cosine}; the squared gradient of all tokens moved alike is {gradient}."
+    )
 
 
 def _fails(advice: Advice) -> str:
@@ -234,6 +266,8 @@ class Advice(Shown):
         wanted: names of parameters that need numbers first.
         given_inputs: the mean square of the inputs that was asked for, if any.
         remark: why nothing was tried.
+        last: of layers of tokens, names of the variances of weights whose outputs are added to the stream.
+        token_ends: what becomes of tokens with the advised variances, and with customary ones.
 
     Examples:
         >>> advice = sr.derive("abs").advice(depth=10, width=100)
@@ -264,6 +298,8 @@ class Advice(Shown):
     wanted: tuple[str, ...] = ()
     given_inputs: float | None = None
     remark: str = ""
+    last: tuple[str, ...] = ()
+    token_ends: tuple[TokenEnd, ...] = ()
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -308,6 +344,8 @@ class Advice(Shown):
             >>> sr.derive("abs").advice(depth=10, width=100).schemes_title.partition(": ")[2]
             'factors by which all layers change kernel and squared gradient, at infinite width'
         """
+        if self.token_ends:
+            return f"Usual schemes, and what they make of these {self.token_ends[0].tokens} tokens"
         if not self.usual:
             return ""
         others = "".join(f", at {name} = {digits(value)}" for name, value in self.usual[0].others.items())
@@ -315,8 +353,20 @@ class Advice(Shown):
         return f"Usual schemes, for inputs of mean square 1{others}: {of_}"
 
     @property
-    def schemes(self) -> list[tuple[str, str, str, str]]:
-        """Rows of customary schemes, each name, C_W and the factors on kernel and squared gradient; "-" beyond numbers.
+    def scheme_heads(self) -> tuple[str, ...]:
+        """The heads of the columns of ``schemes``.
+
+        Examples:
+            >>> sr.derive("abs").advice(depth=10, width=100).scheme_heads
+            ('scheme', 'C_W', 'kernel', 'squared gradient')
+        """
+        if self.token_ends:
+            return "scheme", "kernel", "cosine", "squared gradient"
+        return "scheme", "C_W", "kernel", "squared gradient"
+
+    @property
+    def schemes(self) -> list[tuple[str, ...]]:
+        """Rows of customary schemes under ``scheme_heads``, factors on kernel and squared gradient; "-" beyond numbers.
 
         Examples:
             Ten layers of ``|z|`` at ``C_W = 2`` multiply kernels and squared gradients by ``2^10``:
@@ -324,6 +374,9 @@ class Advice(Shown):
             >>> sr.derive("abs").advice(depth=10, width=100).schemes[-1]
             ("He's", '2', '1000', '1000')
         """
+        if self.token_ends:
+            ends = [(end.scheme, end.kernel, end.similarity, end.gradient) for end in self.token_ends if end.scheme]
+            return [(name, *(digits(value, 3) for value in values)) for name, *values in ends]
         return [(s.name, digits(s.C_W, 3), _rounded(s.kernel_ratio), _rounded(s.gradient_ratio)) for s in self.usual]
 
     @property
@@ -351,6 +404,7 @@ class Advice(Shown):
     def _facts(self) -> Iterable[Fact]:
         numbers = {"C_W": self.C_W, "C_b": self.C_b, **self.parameters, "inputs_kernel": self.inputs_kernel}
         shown = [Fact(name, digits(v)) for name, v in numbers.items() if v is not None]
-        rows = [f"{name} (C_W = {w}): kernel {k}, squared gradient {g}" for name, w, k, g in self.schemes]
+        heads = self.scheme_heads[1:]
+        rows = [f"{name}: {', '.join(map(' '.join, zip(heads, row, strict=True)))}" for name, *row in self.schemes]
         schemes = [Fact(self.schemes_title, "; ".join(rows))] if rows else []
         return [*shown, *(Fact("", text) for text in self.reasons), *schemes]

@@ -38,6 +38,7 @@ class Topic(StrEnum):
     LEARNING_RATE = "the tangent kernel"
     NEAREST = "the nearest layer that holds"
     SCHEMES = "customary schemes"
+    TOKENS = "what becomes of tokens"
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,20 @@ class UsualScheme:
     gradient_ratio: float  # ``J^{0,L}``
     others: dict[str, float]  # numbers that these schemes have for gamma and xi, by name
     fixed: tuple[float, float] | None = None  # (chi_parallel, chi_perp) at K = 1 where that kernel is kept
+
+
+@dataclass(frozen=True)
+class TokenEnd:
+    """What variances make of tokens behind all layers, at infinite width.
+
+    The first stream has kernel 1, and its tokens have nothing in common.
+    """
+
+    scheme: str  # as people call it; empty for what is advised
+    tokens: int  # in each input
+    kernel: float  # of the last stream
+    similarity: float  # the cosine of two of its tokens
+    gradient: float  # ``J^{0,L}`` of all tokens moved alike
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import sympy as sp
 from ...activations.atom import Phi
 from ...core.errors import UnsupportedLayer
 from ...core.symbols import variables
+from ...functions.records.softmax_family import SoftmaxOverlap
 from ...gaussian.calculus.distributions import averaged, has_deltas
 from ...gaussian.calculus.expectation import Expectation, Gaussian
 from ...layers.layouts import Label
@@ -35,14 +36,19 @@ def lowest_terms(expression: sp.Expr) -> sp.Expr:
     """A sum whose terms over one denominator are one quotient in lowest terms: (g*K + S)/(g*K + S) = 1."""
     if not any(p.exp.could_extract_minus_sign() for p in expression.atoms(sp.Pow)):
         return expression
-    names = {average: sp.Dummy(real=True) for average in sorted(expression.atoms(Expectation), key=str)}
+    averages = expression.atoms(Expectation, SoftmaxOverlap)
+    names = {average: sp.Dummy(real=True) for average in sorted(averages, key=str)}
     back = {name: average for average, name in names.items()}
     numerators: dict[sp.Expr, list[sp.Expr]] = {}
     for term in sp.Add.make_args(sp.expand_mul(expression.xreplace(names))):
         above, below = _fraction(term)
         numerators.setdefault(below, []).append(above)
-    quotients = (_reduced_quotient(sp.Add(*above), below) for below, above in numerators.items())
-    return sp.Add(*quotients).xreplace(back)
+    total = sp.Add(*(_reduced_quotient(sp.Add(*above), below) for below, above in numerators.items()))
+    divided = [term for term in sp.Add.make_args(total) if sp.fraction(term)[1].has(sp.Add)]
+    if len(divided) > 1:  # S/(1 + S) + X/((1 + S)*X) = 1, of a norm after a sum
+        whole = sp.cancel(sp.together(total))
+        total = total if sp.fraction(whole)[1].has(sp.Add) else whole
+    return total.xreplace(back)
 
 
 def _fraction(term: sp.Expr) -> tuple[sp.Expr, sp.Expr]:

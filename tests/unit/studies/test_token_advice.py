@@ -1,0 +1,60 @@
+"""Advice for layers of tokens: what is small, what becomes of tokens, and where nothing helps."""
+
+import pytest
+
+import symres as sr
+from symres.results.advice.parts import Origin
+
+GPT2 = "0.02, last over sqrt(2 depth) (GPT-2)"
+
+
+@pytest.fixture(scope="module")
+def pre_ln():
+    return sr.derive(sr.transformer("relu"), positions=sr.Tokens(8))
+
+
+@pytest.fixture(scope="module")
+def advice(pre_ln):
+    return pre_ln.advice(depth=6, width=64)
+
+
+def test_last_weights_are_small_and_others_are_not(advice):
+    assert advice.holds and advice.origin is Origin.BRANCH and advice.last == ("C_2", "C_A")
+    assert advice.parameters["C_1"] == 1 and advice.parameters["C_2"] == advice.parameters["C_A"] < 0.2
+    assert "C_2 = C_A = " in advice.reasons[0] and advice.code == () and advice.C_W is None
+
+
+def test_equal_tokens_keep_kernels_and_gradients_within_a_factor_of_two(pre_ln, advice):
+    kernel, shared = pre_ln.kernels(6, 1, C=1, **advice.parameters)[-1]
+    gradient = pre_ln.apjn(0, 6, 1, 1, tokens="all", **advice.parameters)
+    assert kernel == shared and max(float(kernel), float(gradient)) == pytest.approx(2, rel=0.01)
+
+
+def test_ends_are_those_of_the_theory(pre_ln, advice):
+    small = 64 * 0.02**2
+    gpt2 = sr.derive(sr.transformer("relu", C_Q=small, C_K=small), positions=sr.Tokens(8))
+    expected = {
+        "": (pre_ln, advice.parameters),
+        GPT2: (gpt2, {"C_A": small**2 / 12, "C_1": small, "C_2": 4 * small / 12}),
+    }
+    ends = {end.scheme: end for end in advice.token_ends}
+    assert len(ends) == 5 == len(advice.schemes) + 1
+    for scheme, (theory, numbers) in expected.items():
+        kernel, shared = theory.kernels(6, 1, C=0, **numbers)[-1]
+        gradient = theory.apjn(0, 6, 1, 0, tokens="all", **numbers)
+        end = ends[scheme]
+        assert end.tokens == 8
+        assert (end.kernel, end.similarity) == pytest.approx((float(kernel), float(shared / kernel)), rel=1e-9)
+        assert end.gradient == pytest.approx(float(gradient), rel=1e-9)
+
+
+@pytest.mark.exhaustive
+def test_behind_norms_tokens_decide():
+    advice = sr.derive(sr.transformer("relu", place="post"), positions=sr.Tokens(8)).advice(depth=6, width=64)
+    assert advice.holds and advice.token_ends[0].similarity == pytest.approx(0.5, abs=0.01)
+
+
+def test_tokens_that_become_equal_whatever_is_drawn():
+    half = sr.derive("z/2 + Attention(LayerNorm(z), C_A, 0)", positions=sr.Tokens(8))
+    advice = half.advice(depth=12, width=2000)
+    assert not advice.holds and "tokens become equal in 12 layers" in advice.reasons[0]
