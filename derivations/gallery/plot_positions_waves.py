@@ -49,8 +49,8 @@ def measured_gains(size, channels=300, networks=24):
         (gradient,) = torch.autograd.grad(out, z, directions, is_grads_batched=True)
         squares = gradient.pow(2).sum(2).mean((0, 1)) / channels
         rows.append(torch.fft.rfft(squares).real.numpy())
-    rows = np.array(rows)
-    return rows.mean(0), rows.std(0, ddof=1) / networks**0.5
+    drawn = np.array(rows)
+    return drawn.mean(0), drawn.std(0, ddof=1) / networks**0.5
 
 
 torch.manual_seed(0)

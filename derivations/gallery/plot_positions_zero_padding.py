@@ -51,8 +51,8 @@ def simulate(C_W, channels=256, networks=6):
             weight = torch.randn(channels, channels, 3, 3) * (C_W / (9 * channels)) ** 0.5
             z = torch.nn.functional.conv2d(torch.relu(z), weight, padding=1)
             squares[-1].append(z.pow(2).mean().item())
-    squares = np.array(squares)
-    return squares.mean(0), squares.std(0, ddof=1) / networks**0.5
+    drawn = np.array(squares)
+    return drawn.mean(0), drawn.std(0, ddof=1) / networks**0.5
 
 
 torch.manual_seed(0)
