@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias
 
 import sympy as sp
 
@@ -51,9 +51,11 @@ class AnnotatedNumber(float):
     def __new__(cls, value: float, *facts: Any) -> Self:
         """The number with its attributes."""
         made = super().__new__(cls, value)
-        for name, fact in zip(cls.__annotations__, facts, strict=True):
-            setattr(made, name, fact)
+        vars(made).update(zip(cls.__annotations__, facts, strict=True))
         return made
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{name} of this number cannot be changed: ask for another one")
 
     def __getnewargs__(self) -> tuple[Any, ...]:  # copies are made again
         return float(self), *(getattr(self, name) for name in type(self).__annotations__)

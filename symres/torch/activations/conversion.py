@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias, TypeGuard
@@ -16,9 +16,10 @@ import torch
 
 from ...activations.activation import Activation, formula_name
 from ...activations.catalogue import activations
-from ...activations.piecewise import PiecewiseFunction, derivative, split
+from ...activations.piecewise import PiecewiseFunction, split
 from ...core.errors import CheckRefuted, DeclarationError, SymresError
 from ...core.symbols import z
+from ..models.keeping import on_one_line
 from .symbolic_tensor import Recording, SymbolicTensor
 
 Pointwise = Callable[[torch.Tensor], torch.Tensor]
@@ -169,10 +170,8 @@ def _label(what: object) -> str:
 
 
 def _failed(label: str, problem: str, error: Exception) -> DeclarationError:
-    reason = " ".join(str(error).split()) or type(error).__name__
-    shown = reason if len(reason) <= 160 else f"{reason[:157]}..."
     remedy = "pass a pointwise function of one tensor"
-    return DeclarationError(f"the activation {label}", f"{problem} ({shown})", remedy)
+    return DeclarationError(f"the activation {label}", f"{problem} ({on_one_line(error, 160)})", remedy)
 
 
 def known_formula(phi: Activation, numbers: Iterable[sp.Expr]) -> Activation | None:
@@ -186,7 +185,7 @@ def known_formula(phi: Activation, numbers: Iterable[sp.Expr]) -> Activation | N
         numbers: values that parameters of the catalogue's formulas may have, besides those in the formula.
     """
     with mp.workdps(_DIGITS):
-        values = _values(phi, _POINTS)
+        values = list(_values(phi))
         written = sorted(phi.expr.atoms(sp.Rational), key=sp.default_sort_key)
         candidates = [n for n in dict.fromkeys([*numbers, *written, sp.Integer(1)]) if n.is_number][:_MOST_NUMBERS]
         for entry in sorted(activations.values(), key=lambda entry: len(entry.parameters)):
@@ -203,14 +202,14 @@ def _specialised(entry: Activation, numbers: Sequence[sp.Expr], values: Sequence
         special = entry.subs(**{str(p): value for p, value in zip(entry.parameters, numbers, strict=True)})
     except DeclarationError:
         return None
-    for point, value in zip(_POINTS, values, strict=True):
-        if not abs(_values(special, (point,))[0] - value) <= mp.mpf(10) ** -40 * (1 + abs(value)):  # not of nan either
-            return None
-    return special
+    pairs = zip(_values(special), values, strict=True)
+    is_same = all(abs(one - other) <= mp.mpf(10) ** -40 * (1 + abs(other)) for one, other in pairs)  # not of nan either
+    return special if is_same else None
 
 
-def _values(phi: Activation, points: Sequence[sp.Rational]) -> list[mp.mpf]:
-    return [sp.lambdify((), phi.pieces.part_at(x).subs(z, x), "mpmath")() + mp.mpf(0) for x in points]
+def _values(phi: Activation) -> Iterator[mp.mpf]:
+    for x in _POINTS:
+        yield sp.lambdify((), phi.pieces.part_at(x).subs(z, x), "mpmath")() + mp.mpf(0)
 
 
 def require_agreement(
@@ -234,13 +233,13 @@ def require_agreement(
     breaks = np.array([float(b) for b in pieces.breaks])
     away = np.all(np.abs(points[:, None] - breaks) > _CLOSE * (1 + np.abs(breaks)), axis=1)
     for kind, computed, formula, tolerance in (
-        ("value", values, pieces.parts, max(_VALUES, _ROUNDINGS * precision)),
-        ("gradient", gradients, tuple(map(derivative, pieces.parts)), max(_GRADIENTS, _ROUNDINGS * precision)),
+        ("value", values, pieces, max(_VALUES, _ROUNDINGS * precision)),
+        ("gradient", gradients, pieces.diff(), max(_GRADIENTS, _ROUNDINGS * precision)),
     ):
         if computed is None:
             continue
         flat = computed.reshape(-1)
-        expected = evaluate(PiecewiseFunction(pieces.breaks, formula), points)
+        expected = evaluate(formula, points)
         scale = np.maximum(np.maximum(1, np.abs(points)), np.abs(expected))
         with np.errstate(invalid="ignore"):
             deviation = np.abs(flat - expected) / scale

@@ -20,7 +20,7 @@ from ...core.symbols import z
 from ...results.critical_point import CriticalPoint
 from ...studies.criticality_summary import CLASSES, first_usable, stability, value
 from ..activations.conversion import is_pointwise_module, known_formula
-from .gain_number import Gain, GainFacts
+from .gain_number import Gain
 from .layer_averages import GainSubject, LayerAverages, subject
 
 _HOLDS = 1e-9  # how well a critical point satisfies its conditions
@@ -171,21 +171,9 @@ def _made(
 ) -> Gain:
     """The gain, with what a layer of such weights does to kernels and gradients at the kernel of the averages."""
     number = math.sqrt(C_W) if table is None else table
-    facts = GainFacts(
-        convention=convention,
-        activation=subject.activation.name,
-        C_W=C_W,
-        C_b=C_b,
-        K=at.K,
-        next_kernel=C_b + C_W * at.squared,
-        chi_perp=C_W * at.slope,
-        chi_parallel=C_W * at.growth,
-        inputs_kernel=max(0.0, (at.K - C_b) / C_W),
-        stability=kept,
-        error=0.0 if table is not None else number * at.deviation / 2,
-        why=why,
-    )
-    return Gain(number, facts)
+    kernels = (at.K, C_b + C_W * at.squared, C_W * at.slope, C_W * at.growth, max(0.0, (at.K - C_b) / C_W))
+    error = 0.0 if table is not None else number * at.deviation / 2
+    return Gain(number, convention, subject.activation.name, C_W, C_b, *kernels, kept, error, why)
 
 
 def _none(convention: str, subject: GainSubject, found: str) -> DeclarationError:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import NoReturn
 
 from ...core.display import Fact, Plain, Shown, plain
 from ...report.text.catalogue_tables import table_head
 from ...report.text.console import Line, Span, line
+from ...results.annotated_numbers import AnnotatedNumber
 
 _COLUMN = 10  # of the conventions' names
 _HEADS = ("gain", "C_W", "C_b", "K", "inputs")
@@ -17,11 +16,10 @@ _WIDTH = 14
 _NARROW = 20  # columns that text needs
 
 
-@dataclass(frozen=True)
-class GainFacts:
-    """What is known of a gain.
+class Gain(AnnotatedNumber, Shown):
+    """The factor in ``std = gain/sqrt(fan_in)`` of weights, a float with its reason.
 
-    Args:
+    Attributes:
         convention: "critical", "forward", "backward", "centred" or "torch".
         activation: its name.
         C_W: fan-in times the variance of a weight, the square of the gain.
@@ -35,6 +33,13 @@ class GainFacts:
         error: of the gain: its difference from an independent quadrature, with that one's own error; 0 for an entry
             of PyTorch's table.
         why: two sentences with the formula.
+
+    Examples:
+        >>> gain = st.gain("relu")
+        >>> round(gain, 6), gain.C_W, gain.C_b, gain.chi_perp
+        (1.414214, 2.0, 0.0, 1.0)
+        >>> gain.why.partition(",")[0]
+        "C_W = 1/<phi'(z)^2>_1 = 2 and C_b = 0 make both susceptibilities 1 at every kernel"
     """
 
     convention: str
@@ -49,35 +54,6 @@ class GainFacts:
     stability: str
     error: float
     why: str
-
-
-class Gain(float, GainFacts, Shown):
-    """The factor in ``std = gain/sqrt(fan_in)`` of weights, a float with its reason.
-
-    Args:
-        value: the number.
-        facts: what is known of it; each is an attribute.
-
-    Examples:
-        >>> gain = st.gain("relu")
-        >>> round(gain, 6), gain.C_W, gain.C_b, gain.chi_perp
-        (1.414214, 2.0, 0.0, 1.0)
-        >>> gain.why.partition(",")[0]
-        "C_W = 1/<phi'(z)^2>_1 = 2 and C_b = 0 make both susceptibilities 1 at every kernel"
-    """
-
-    def __new__(cls, value: float, facts: GainFacts) -> Gain:
-        """Make the number."""
-        return super().__new__(cls, value)
-
-    def __init__(self, value: float, facts: GainFacts) -> None:
-        GainFacts.__init__(self, **vars(facts))
-
-    def __getnewargs__(self) -> tuple[float, GainFacts]:  # type: ignore[override]
-        return float(self), self.facts
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"{name} of a gain cannot be changed: ask for another gain")
 
     def __str__(self) -> str:
         return f"{float(self):.9g}"
@@ -99,11 +75,6 @@ class Gain(float, GainFacts, Shown):
         )
         numbers = [Fact("", f"{name} = {side:.9g}", f"{left} = {side:.9g}") for name, left, side in sides]
         return [*numbers, Fact("why", self.why)]
-
-    @property
-    def facts(self) -> GainFacts:
-        """All that is known of the gain."""
-        return GainFacts(**vars(self))
 
 
 def gain_table(name: str, gains: Mapping[str, Gain | str], width: int, unicode: bool) -> list[Line]:
@@ -135,7 +106,7 @@ def gain_record(name: str, gains: Mapping[str, Gain | str]) -> dict[str, Plain]:
         "gains": {
             convention: {"none": gain}
             if not isinstance(gain, Gain)
-            else {"gain": float(gain), **{key: plain(value) for key, value in asdict(gain.facts).items()}}
+            else {"gain": float(gain), **{key: plain(value) for key, value in vars(gain).items()}}
             for convention, gain in gains.items()
         },
     }

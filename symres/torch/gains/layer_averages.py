@@ -11,8 +11,6 @@ import numpy as np
 
 from ...activations.activation import Activation
 from ...activations.catalogue import Declared, activation
-from ...activations.piecewise import PiecewiseFunction
-from ...activations.piecewise import derivative as slope_of
 from ...core.errors import CheckRefuted, DeclarationError, NoClosedForm, SymresError
 from ...core.scalars import Number
 from ...core.words import NumbersWanted
@@ -115,17 +113,13 @@ class GainSubject:
     def _values(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and slopes: of the module as PyTorch computes them in float64, of a formula to 30 digits."""
         if self.source is None:
-            return evaluate(self.activation.pieces, points), evaluate(self._slopes, points)
+            pieces = self.activation.pieces
+            return evaluate(pieces, points), evaluate(pieces.diff(), points)
         padding = np.zeros(-len(points) % self.source.columns)  # to whole rows of what the module takes
         rows = np.concatenate([points, padding]).reshape(-1, self.source.columns)
         values, gradients = values_and_gradients(self.source.pointwise, rows)
         gradients = np.zeros_like(values) if gradients is None else gradients
         return values.reshape(-1)[: len(points)], gradients.reshape(-1)[: len(points)]
-
-    @cached_property
-    def _slopes(self) -> PiecewiseFunction:
-        pieces = self.activation.pieces
-        return PiecewiseFunction(pieces.breaks, tuple(map(slope_of, pieces.parts)))
 
     def _compared(
         self, K: float, what: str, derived: float, integrated: tuple[float, float], size: float, limit: float

@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from ...core.errors import DeclarationError, SymresError
+from ...core.words import abbreviated
 from .call_arguments import converted
 
 _COPIED = (dict, OrderedDict, list, set)  # attributes of modules whose contents are put back
@@ -145,7 +146,7 @@ def first_line(error: BaseException) -> str:
 
 def on_one_line(error: BaseException, most: int = 200) -> str:
     """What an error says, on one line of so many characters; its type where it says nothing."""
-    return " ".join(str(error).split())[:most] or type(error).__name__
+    return abbreviated(" ".join(str(error).split()) or type(error).__name__, most)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from symres.core import foreign
 from symres.core.display import Fact, Shown, listed
 from symres.kernels import ZonalKernel
 from symres.report.figures.phase_diagram import phase_diagram
-from symres.torch.gains.gain_number import Gain, GainFacts
+from symres.torch.gains.gain_number import Gain
 from tests.command_line import needs_latex
 from tests.shared import derived
 
@@ -78,9 +78,7 @@ MAKE = {
     "aspect_ratio_curve": lambda: derived(sr.residual("relu")).aspect_ratio_curve(1),
     "fluctuations": lambda: sr.network(["linear"] * 3).fluctuations(K=[[1, 0], [0, 1]], C_W=1, C_b=0),
     "zonal_kernel": lambda: ZonalKernel(sr.export(sr.network(["relu"])), C_W=2, C_b=0),
-    "gain": lambda: Gain(
-        2**0.5, GainFacts("critical", "relu", 2.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.5, "stable", 0.0, "why")
-    ),
+    "gain": lambda: Gain(2**0.5, "critical", "relu", 2.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.5, "stable", 0.0, "why"),
     "phase_diagram": lambda: phase_diagram(derived(sr.mlp("relu")), points=5),
 }
 WITHOUT_FORMULA = ("unknown", "module", "no_exponents", "fluctuations", "zonal_kernel")

@@ -87,7 +87,7 @@ def test_forward_and_backward_gains(name):
     assert forward.C_W == pytest.approx(float(1 / squared), rel=1e-12)
     assert forward.chi_perp == pytest.approx(float(slope / squared), rel=1e-12)
     assert forward.chi_parallel == pytest.approx(float(growth / squared), rel=1e-12)
-    assert backward.facts.next_kernel == pytest.approx(float(squared / slope), rel=1e-12)
+    assert backward.next_kernel == pytest.approx(float(squared / slope), rel=1e-12)
     for found in (forward, backward):
         assert (found.K, found.C_b) == (1, 0)
         assert found.inputs_kernel == pytest.approx(1 / found.C_W)
@@ -100,7 +100,7 @@ def test_torch_gains(name):
     squared, slope, _ = averages(name, 1.0)
     rule = float(1 / mp.sqrt(squared))
     assert found == pytest.approx(TABLE.get(name, rule), rel=1e-12)
-    assert found.facts.next_kernel == pytest.approx(found**2 * float(squared), rel=1e-12)
+    assert found.next_kernel == pytest.approx(found**2 * float(squared), rel=1e-12)
     assert found.chi_perp == pytest.approx(found**2 * float(slope), rel=1e-12)
     assert ("It is right" in found.why) == (name in SCALE_FREE)
     assert ("has no entry" in found.why) == (name not in TABLE)
