@@ -172,7 +172,7 @@ def branch_weight_of(visit: Visit, skip: float, name: str | None, model: nn.Modu
     """
     place = visit.place
     if next(place.module.parameters(), None) is None and name is None:
-        raise DeclarationError(place.asked, "it has no parameters", "use wrap=True")
+        raise place.refused("it has no parameters", "use wrap=True")
     tried = _candidates(visit) if name is None else iter([_named_weight(place, name, "branch_weight")])
     weights = next((each for each in tried if _scales(visit, each, skip)), None)
     if weights is None:
@@ -183,14 +183,14 @@ def branch_weight_of(visit: Visit, skip: float, name: str | None, model: nn.Modu
                 "the weight of its stream by skip_weight=; or use wrap=True"
             )
         if name is None:
-            raise DeclarationError(place.asked, "no module in it scales its branch exactly", remedy)
+            raise place.refused("no module in it scales its branch exactly", remedy)
         asked = f"branch_weight={name!r} of {place.name}"
         raise DeclarationError(asked, "it does not scale the branch exactly", remedy)
     for module, attribute in weights.entries:
         value = getattr(module, attribute)
         if isinstance(value, nn.Parameter) and len(owners_of(model, value)) > 1:
             reason = f"{weights.label} shares its weights with another module"
-            raise DeclarationError(place.asked, reason, "use wrap=True")
+            raise place.refused(reason, "use wrap=True")
     return weights
 
 

@@ -84,14 +84,7 @@ def run_with_gradients(model: nn.Module, arguments: CallArguments, additions: Ad
 
 def sums_in(model: nn.Module, arguments: CallArguments) -> int:
     """How many sums of two tensors that depend on inputs or parameters a pass comes by."""
-    numbers: list[int] = []
-
-    def summed(number: int, left: torch.Tensor, right: torch.Tensor) -> None:
-        if left.requires_grad and right.requires_grad:
-            numbers.append(number)
-
-    run_with_gradients(model, arguments, Additions(summed))
-    return len(numbers)
+    return sum(None not in terms for terms in _recorded(model, {}, arguments)[1])
 
 
 class PlaceKind(Enum):
@@ -127,18 +120,18 @@ class TunedPlace:
         """What an error is about."""
         return f"the {'rescaling' if self.kind is PlaceKind.LAYER else 'tuning'} of {self.name}"
 
+    def refused(self, found: str, remedy: str) -> DeclarationError:
+        """The error that names the module."""
+        return DeclarationError(self.asked, found, remedy)
 
-@dataclass(frozen=True)
-class _Sum:
-    terms: tuple[torch.Tensor, torch.Tensor]
-    nodes: tuple[Node | None, Node | None]
+
+_Sum: TypeAlias = tuple[Node | None, Node | None]  # where the graphs of its terms end
 
 
 @dataclass(frozen=True)
 class _Call:
-    stream: torch.Tensor
-    stream_node: Node | None
-    output_node: Node | None
+    entered: Node | None
+    left: Node | None
     shapes: tuple[torch.Size, torch.Size]
     inside: range  # numbers of the sums inside of the module
 
@@ -157,7 +150,7 @@ def layer_places(model: nn.Module, layers: Mapping[str, nn.Module]) -> tuple[Tun
             remedy = "choose dense or convolutional layers"
             raise DeclarationError(asked, "it has no matrix of weights of its own", remedy)
         if len(owners_of(model, weight)) > 1:
-            raise DeclarationError(place.asked, "another module has the same weight", "choose other layers")
+            raise place.refused("another module has the same weight", "choose other layers")
     return places
 
 
@@ -206,7 +199,7 @@ def residual_places(
         if place.kind is PlaceKind.BLOCK and call.shapes[0] != call.shapes[1]:
             entering, leaving = map(tuple, call.shapes)
             changed = f"it changes the shape of the stream from {entering} to {leaving}"
-            raise DeclarationError(place.asked, changed, "choose blocks that keep it")
+            raise place.refused(changed, "choose blocks that keep it")
         places.append(place)
     return tuple(place for place in places if place.has_skip or not only_clear)
 
@@ -216,21 +209,21 @@ def _recorded(
 ) -> tuple[dict[str, list[_Call]], list[_Sum]]:
     sums: list[_Sum] = []
     calls: dict[str, list[_Call]] = {}
-    entered: dict[str, tuple[torch.Tensor, Node | None, int]] = {}
+    entered: dict[str, tuple[Node | None, torch.Size, int]] = {}
 
     def summed(number: int, left: torch.Tensor, right: torch.Tensor) -> None:
-        sums.append(_Sum((left, right), (left.grad_fn, right.grad_fn)))
+        sums.append((left.grad_fn, right.grad_fn))
 
     def entering(name: str, module: nn.Module, args: object, kwargs: object) -> None:
         stream = first_tensor((args, kwargs))
         if stream is not None:
-            entered[name] = stream, stream.grad_fn, len(sums)
+            entered[name] = stream.grad_fn, stream.shape, len(sums)
 
     def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> None:
         tensor = first_tensor(output)
         if tensor is not None and name in entered:
-            stream, node, first = entered[name]
-            call = _Call(stream, node, tensor.grad_fn, (stream.shape, tensor.shape), range(first, len(sums)))
+            node, shape, first = entered[name]
+            call = _Call(node, tensor.grad_fn, (shape, tensor.shape), range(first, len(sums)))
             calls.setdefault(name, []).append(call)
 
     with hooked(modules, entering, leaving):
@@ -242,13 +235,12 @@ def _place(name: str, module: nn.Module, call: _Call, sums: list[_Sum]) -> Tuned
     if any(_is_stream(sums[number], term, call) for number in call.inside for term in (0, 1)):
         return TunedPlace(name, module, PlaceKind.BLOCK, has_skip=True)
     for number in range(call.inside.stop, len(sums)):
-        nodes = sums[number].nodes
-        depends = [_depends(node, call.output_node) for node in nodes]
+        depends = [_depends(node, call.left) for node in sums[number]]
         if all(depends):
             break
         if any(depends):
             term = depends.index(True)
-            if _depends(nodes[term], nodes[1 - term]):
+            if _depends(sums[number][term], sums[number][1 - term]):
                 return TunedPlace(name, module, PlaceKind.BRANCH, True, number, term)
     return TunedPlace(name, module, PlaceKind.BLOCK)
 
@@ -256,11 +248,11 @@ def _place(name: str, module: nn.Module, call: _Call, sums: list[_Sum]) -> Tuned
 def _is_stream(inner: _Sum, term: int, call: _Call) -> bool:
     """Whether a term of a sum is the stream, or two operations away from it (a copy, times a weight), and the other one
     depends on the stream too."""
-    near, reached = inner.terms[term] is call.stream, [inner.nodes[term]]
+    near = reached = [inner[term]]
     for _ in range(2):
         reached = [before for node in reached if node is not None for before, _ in node.next_functions]
-        near = near or any(node is call.stream_node for node in reached)
-    return near and _depends(inner.nodes[1 - term], call.stream_node)
+        near = near + reached
+    return any(node is call.entered for node in near) and _depends(inner[1 - term], call.entered)
 
 
 def _depends(node: Node | None, on: Node | None) -> bool:

@@ -13,10 +13,11 @@ from ...core.errors import DeclarationError
 from ...results.annotated_numbers import EstimatedNumber
 from ..measuring.place_signals import average
 from ..models.call_arguments import CallArguments
+from ..models.model_state import first_nonfinite
 from ..probing.network_passes import counts_inputs
 from .scalable_weights import PlaceChange, ScalableWeights, branch_weight_of, skip_of, verify_skip
 from .tuned_places import PlaceKind, TunedPlace
-from .tuning_passes import NonFinitePlace, Visit, pass_over_places
+from .tuning_passes import Visit, pass_over_places
 from .tuning_report import TunedBlock, TunedLayer, TunedPart
 from .tuning_samples import (
     NOT_MEASURED,
@@ -123,7 +124,7 @@ class _TuningLoop:
             place = visit.place
             gamma, xi = self._present_weights(place, phase)
             skip = self._skips[place.name][1] if self._plan.wrap else gamma
-            z, R = _checked_parts(visit, skip, arguments.size)
+            z, R = _checked_parts(visit, skip, self._model, arguments)
             kernel = WeightForm.of_tensors(z, R, arguments.size)
             chi = _chi(visit, z, R, arguments.size, directions[len(samples)], previous=next(reversed(samples), ""))
             apjn = NOT_MEASURED if perturbations is None else perturbations.sample(visit, R)
@@ -216,32 +217,33 @@ class _TuningLoop:
         parameter = next(place.module.parameters(), torch.empty(0))
         eps = torch.finfo(parameter.dtype if parameter.is_floating_point() else torch.float32).eps
         if not abs(grown - promised) <= max(_LEAST_AGREEMENT, _AGREEMENT * eps**0.5) * promised:
-            raise DeclarationError(
-                place.asked,
+            raise place.refused(
                 f"the tuned block multiplies the kernel by {grown:.6g} instead of {promised:.6g}",
                 "the weights do not merely scale its branch: choose other blocks, or use wrap=True",
             )
 
 
-def _checked_parts(visit: Visit, skip: float, size: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _checked_parts(
+    visit: Visit, skip: float, model: nn.Module, arguments: CallArguments
+) -> tuple[torch.Tensor, torch.Tensor]:
     """What is weighted at a place, z and R; ``skip`` is the present weight of z in a block."""
-    place, result = visit.place, visit.result
+    place, result, size = visit.place, visit.result, arguments.size
     if place.kind is PlaceKind.LAYER:
         if not counts_inputs(result, size):
             shape = f"its output has the shape {tuple(result.shape)}"
-            raise DeclarationError(place.asked, shape, f"the first axis has to count {size} inputs")
+            raise place.refused(shape, f"the first axis has to count {size} inputs")
         z, R = _bias_and_weighted(visit)
     else:
         R = result if place.kind is PlaceKind.BRANCH else result - skip * visit.stream
         z = visit.stream
         if R.shape != z.shape or not counts_inputs(R, size):
-            raise DeclarationError(
-                place.asked,
+            raise place.refused(
                 f"its input has the shape {tuple(z.shape)}, its output {tuple(R.shape)}",
                 f"choose blocks that keep the shape, whose first axis counts the {size} inputs",
             )
     if not bool(R.isfinite().all()) or not bool(z.isfinite().all()):
-        raise NonFinitePlace(place.asked)
+        where = first_nonfinite(model, arguments)
+        raise place.refused(f"numbers are not finite: {where}", "begin with weights that give finite numbers")
     return z, R
 
 
@@ -270,12 +272,12 @@ def _chi(
         norms, _ = jacobian_samples(visit.last, result, size, directions)
         if not norms.any():
             reason = f"its output does not depend on that of {previous}, which is called before it"
-            raise DeclarationError(place.asked, reason, "choose layers that follow each other")
+            raise place.refused(reason, "choose layers that follow each other")
         return WeightForm(np.zeros_like(norms), np.zeros_like(norms), norms)
     ones, depends = torch.ones_like(result), None
     if result.requires_grad:
         (depends,) = torch.autograd.grad(result, visit.stream, ones, retain_graph=True, allow_unused=True)
     if depends is None:
-        raise DeclarationError(place.asked, "its output is not differentiable by its input", "choose other blocks")
+        raise place.refused("its output is not differentiable by its input", "choose other blocks")
     norms, traces = jacobian_samples(z, R, size, directions)
     return WeightForm(np.ones_like(norms), traces, norms)

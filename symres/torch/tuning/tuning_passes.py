@@ -9,9 +9,7 @@ from typing import TypeAlias
 import torch
 from torch import nn
 
-from ...core.errors import DeclarationError
 from ..models.call_arguments import CallArguments, first_tensor, with_first_tensor
-from ..models.model_state import first_nonfinite
 from ..models.observing import hooked
 from .tuned_places import Additions, PlaceKind, TunedPlace, run_with_gradients
 
@@ -42,36 +40,24 @@ class Visit:
 VisitAction: TypeAlias = Callable[[Visit], torch.Tensor]  # returns the stream that goes on
 
 
-class NonFinitePlace(Exception):  # it stops a pass and becomes an error behind it
-    """Numbers are not finite at the place that it names."""
-
-
 def pass_over_places(
     model: nn.Module, places: tuple[TunedPlace, ...], arguments: CallArguments, action: VisitAction
 ) -> None:
     """One pass of a model prepared by ``kept``; what the action returns at a place goes on in the place of its output.
 
-    The graph is cut behind every place, so that memory does not grow with depth. The action may raise
-    ``NonFinitePlace``.
+    The graph is cut behind every place, so that memory does not grow with depth.
 
     Raises:
-        DeclarationError: the model does not take the inputs, comes by other places than before, or several times, or
-            numbers are not finite: then it says where they appear first, as a pass without hooks shows.
+        DeclarationError: the model does not take the inputs, or comes by other places than before, or several times.
     """
     watch = _Watch(places, action)
-    try:
-        with hooked({place.name: place.module for place in places}, watch.entering, watch.leaving):
-            run_with_gradients(model, arguments, watch.additions)
-    except NonFinitePlace as error:
-        where = first_nonfinite(model, arguments)
-        remedy = "begin with weights that give finite numbers"
-        raise DeclarationError(str(error), f"numbers are not finite: {where}", remedy) from None
+    with hooked({place.name: place.module for place in places}, watch.entering, watch.leaving):
+        run_with_gradients(model, arguments, watch.additions)
     for place in places:
         if place.name not in watch.done and place.kind is PlaceKind.LAYER:
-            raise DeclarationError(place.asked, "it is not called in a pass of the model", "choose other layers")
+            raise place.refused("it is not called in a pass of the model", "choose other layers")
         if place.name not in watch.done:
-            problem = "two passes of the model add different tensors"
-            raise DeclarationError(place.asked, problem, "choose whole blocks")
+            raise place.refused("two passes of the model add different tensors", "choose whole blocks")
 
 
 class _Watch:
@@ -132,9 +118,7 @@ class _Watch:
 
     def _acted(self, visit: Visit) -> torch.Tensor:
         if visit.place.name in self.done:
-            raise DeclarationError(
-                visit.place.asked, "it is called several times in a pass", "choose layers called once"
-            )
+            raise visit.place.refused("it is called several times in a pass", "choose layers called once")
         self.done.add(visit.place.name)
         self.additions.is_paused = True
         try:

@@ -19,7 +19,6 @@ import numpy as np
 import torch
 from torch import nn
 
-from ...core.errors import DeclarationError
 from ...results.annotated_numbers import EstimatedNumber
 from ..measuring.place_signals import average, jackknife_error, units_of
 from ..models.model_state import mixes_inputs
@@ -197,8 +196,7 @@ class Perturbations:
         elif not torch.equal(visit.last, visit.stream):  # modules that are not blocks lie between
             moved = _pushed(visit.last, visit.attached, self._tangents)
             if moved is None:
-                raise DeclarationError(
-                    visit.place.asked,
+                raise visit.place.refused(
                     "its stream does not depend on that of the block before",
                     "use target='gradient', or tune each chain of blocks by itself",
                 )

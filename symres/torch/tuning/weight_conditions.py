@@ -79,13 +79,13 @@ def block_weights(
         DeclarationError: no weight does it, or only a branch of weight 0.
     """
     if not sample.kernel.second.mean() > 0:
-        raise DeclarationError(place.asked, "its branch gives 0", "begin with weights of the branch that are not 0")
+        raise place.refused("its branch gives 0", "begin with weights of the branch that are not 0")
     if plan.target is TuningTarget.BOTH:
         return _weights_of_both(place, sample, factor)
     form = {TuningTarget.SIZE: sample.kernel, TuningTarget.APJN: sample.apjn}.get(plan.target, sample.chi)
     branch, stream, both = float(form.second.mean()), float(form.first.mean()), average(form.both[None])
     if not branch > 0:
-        raise DeclarationError(place.asked, "its branch does not depend on the stream", "use target='size'")
+        raise place.refused("its branch does not depend on the stream", "use target='size'")
     root, is_xi = math.sqrt(factor), plan.unknown is TunedWeight.XI
     if is_xi and abs(gamma - root) <= _SAME * root and not (float(both) + _ERRORS * both.error < 0):
         raise DeclarationError(
@@ -116,8 +116,7 @@ def _weights_of_both(place: TunedPlace, sample: PlaceSample, factor: float) -> S
     ratio = 2 * overlaps / lengths if is_clear else 0.0  # xi/gamma
     square = 1 + 2 * float(b) * ratio + float(a) * ratio**2
     if not ratio > 0 or not square > 0:
-        raise DeclarationError(
-            place.asked,
+        raise place.refused(
             "no positive weights keep kernel and gradient"
             f" (G_RR/G_zz = {float(a):.4g}, G_Rz/G_zz = {float(b):.4g}, J_RR = {float(c):.4g}, J_R1 = {float(d):.4g})",
             "use target='gradient' or target='size', which report what the other one does",
@@ -146,7 +145,7 @@ def layer_weights(
         float(values.mean()) for values in (sample.kernel.first, sample.kernel.both, sample.kernel.second)
     )
     if not weighted > 0:
-        raise DeclarationError(place.asked, "its weights give 0", "begin with weights that are not 0")
+        raise place.refused("its weights give 0", "begin with weights that are not 0")
     fixed = EstimatedNumber(1.0, 0.0)
     if plan.target is TuningTarget.SIZE or sample.chi is NOT_MEASURED:
         if kernel is None:
