@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias
 
@@ -293,3 +293,14 @@ def data_frame(rows: Sequence[Mapping[str, object]], what: str, columns: Sequenc
     except ImportError:
         raise SymresError(f"the table of {what}", "pandas is missing", "pip install symres[torch]") from None
     return pd.DataFrame(rows, columns=columns)
+
+
+def row_of(record: Any) -> dict[str, Any]:
+    """The fields of a dataclass as a row of a table; behind a number that has one its error, in ``NAME_error``."""
+    row: dict[str, Any] = {}
+    for field in fields(record):
+        value = getattr(record, field.name)
+        row[field.name] = float(value) if isinstance(value, float) else value
+        if isinstance(value, EstimatedNumber):
+            row[f"{field.name}_error"] = value.error
+    return row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -64,9 +65,9 @@ class Path:
         return max(self.kernel_range, self.gradient_range)
 
 
-def spread(values: tuple[float, ...] | np.ndarray) -> float:
-    """The largest over the smallest; infinite where one of them is not positive and finite."""
-    numbers = np.asarray(values, dtype=float)
+def spread(values: Sequence[float] | np.ndarray) -> float:
+    """The largest over the smallest, 1 of none; infinite where one of them is not positive and finite."""
+    numbers = np.asarray(values if len(values) else [1.0], dtype=float)
     if not np.all(np.isfinite(numbers)) or numbers.min() <= 0:
         return float("inf")
     with np.errstate(over="ignore"):

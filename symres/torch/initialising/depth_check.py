@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from ...results.advice.advice import Advice
-from ...results.advice.parts import FACTOR
-from ...results.annotated_numbers import data_frame
+from ...results.advice.parts import FACTOR, spread
+from ...results.annotated_numbers import EstimatedNumber, data_frame, row_of
 from ..measuring.place_signals import average
 from ..probing.adam_step import DESTRUCTIVE, RATE, change_in_words
 from ..probing.network_passes import mean_products, squares
@@ -31,22 +31,18 @@ class StreamLevel:
 
     Args:
         place: what it leaves.
-        kernel: mean square, over inputs, positions and neurons.
-        kernel_error: its standard error over inputs; nan for one input.
+        kernel: mean square, over inputs, positions and neurons; its standard error over inputs, nan for one input.
         kernel_theory: what the theory of the layers before it predicts; nan behind what stays measured.
-        gradient: squared norm of the Jacobian from it to the output, for each entry of the output.
-        gradient_error: its standard error over inputs; nan for one input.
+        gradient: squared norm of the Jacobian from it to the output, for each entry of the output; error likewise.
         gradient_theory: the measured one at the end of the same layers, times chi_perp of those between; nan elsewhere.
         adam_change: the norm of what one step of Adam at 1e-3 on random targets adds, over its norm before; nan where
             that is not known.
     """
 
     place: str
-    kernel: float
-    kernel_error: float
+    kernel: EstimatedNumber
     kernel_theory: float
-    gradient: float
-    gradient_error: float
+    gradient: EstimatedNumber
     gradient_theory: float
     adam_change: float = math.nan
 
@@ -66,7 +62,7 @@ class DepthCheck:
     @property
     def kernel_range(self) -> float:
         """The largest kernel over the smallest."""
-        return _range([stream.kernel for stream in self.streams])
+        return spread([stream.kernel for stream in self.streams])
 
     @property
     def most_changed(self) -> StreamLevel | None:
@@ -78,13 +74,13 @@ class DepthCheck:
     def steepest(self) -> str:
         """The place behind which kernel or squared gradient differ most from those at the place before it."""
         pairs = list(zip(self.streams, self.streams[1:], strict=False))
-        ranges = [max(_range([a.kernel, b.kernel]), _range([a.gradient, b.gradient])) for a, b in pairs]
+        ranges = [max(spread([a.kernel, b.kernel]), spread([a.gradient, b.gradient])) for a, b in pairs]
         return pairs[ranges.index(max(ranges))][1].place if pairs else self.streams[0].place
 
     @property
     def gradient_range(self) -> float:
         """The largest squared gradient over the smallest."""
-        return _range([stream.gradient for stream in self.streams])
+        return spread([stream.gradient for stream in self.streams])
 
     @property
     def kernel_factor(self) -> float:
@@ -129,9 +125,8 @@ class DepthCheck:
         return (changes, f"Compared with the theory of infinite width, {apart}.")
 
     def frame(self) -> pd.DataFrame:
-        """A table with a row for each stream; columns as the fields of ``StreamLevel``."""
-        columns = list(StreamLevel.__annotations__)
-        return data_frame([vars(stream) for stream in self.streams], "an initialisation", columns)
+        """A table with a row for each stream; columns as the fields of ``StreamLevel``, and the errors of two."""
+        return data_frame([row_of(stream) for stream in self.streams], "an initialisation")
 
 
 @dataclass(frozen=True)
@@ -190,8 +185,7 @@ def check_depth(
         else:
             level = math.nan if math.isnan(place.chi_perp) else float(gradient)
         behind = place.chi_perp
-        numbers = (float(kernel), kernel.error, place.kernel, float(gradient), gradient.error, level)
-        streams.append(StreamLevel(place.place, *numbers))
+        streams.append(StreamLevel(place.place, kernel, place.kernel, gradient, level))
     return DepthCheck(tuple(reversed(streams)), inputs)
 
 
@@ -232,12 +226,6 @@ def failures(
         said = change_in_words(moved.place, moved.adam_change)
         reasons.append((said, f"use force=True and start with {rate}, or change the model"))
     return reasons
-
-
-def _range(values: Sequence[float]) -> float:
-    if not values or not all(0 < value < math.inf for value in values):
-        return math.inf if values else 1.0
-    return max(values) / min(values)
 
 
 def _factor(pairs: Sequence[tuple[float, float]]) -> float:

@@ -79,6 +79,9 @@ class InitReport(Shown):
         >>> report = st.init_(model, seed=0)
         >>> report["2.weight"].variance, report["2.weight"].why
         (2.0, "critical point of z' = Dense(relu(z))")
+        >>> frame = report.frame()
+        >>> frame.loc[frame.kind == "weight", "C_W"].round(6).tolist(), report.left
+        ([2.0, 2.0, 1.0], ())
     """
 
     model: str
@@ -102,14 +105,7 @@ class InitReport(Shown):
 
     @property
     def left(self) -> tuple[TensorSetting, ...]:
-        """The tensors that are as they were, each with the reason.
-
-        Examples:
-            >>> from torch.nn import Linear, ReLU, Sequential
-            >>> model = Sequential(Linear(16, 64), ReLU(), Linear(64, 64), ReLU(), Linear(64, 1))
-            >>> st.init_(model, seed=0, dry_run=True).left
-            ()
-        """
+        """The tensors that are as they were, each with the reason."""
         return tuple(setting for setting in self.settings if setting.reason is InitReason.LEFT)
 
     def frame(self) -> pd.DataFrame:
@@ -117,13 +113,6 @@ class InitReport(Shown):
 
         Returns:
             C_W is nan for biases, C_b for weights, std for what was left.
-
-        Examples:
-            >>> from torch.nn import Linear, ReLU, Sequential
-            >>> model = Sequential(Linear(16, 64), ReLU(), Linear(64, 64), ReLU(), Linear(64, 1))
-            >>> frame = st.init_(model, seed=0, dry_run=True).frame()
-            >>> frame.loc[frame.kind == "weight", "C_W"].round(6).tolist()
-            [2.0, 2.0, 1.0]
         """
         variances = {"C_W": "weight", "C_b": "bias"}
         rows = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -109,92 +108,76 @@ def coordinate_check(
     if wanted is None:
         raise DeclarationError("targets", "the model returns no floating-point numbers", "pass another model")
 
-    def trained(width: int, number: int, rate: float, is_watched: bool = False) -> _Training:
+    def trained(width: int, number: int, rate: float, is_watched: bool = False) -> tuple[float, dict[str, np.ndarray]]:
+        """The loss after the last step; of each place entries, sizes at each time, and differences from the start."""
         torch.manual_seed(first + number)
         model = build(width).train()
         places = {**choose_modules(model, modules).modules, OUTPUT: model} if is_watched else {}
-        return _Training.of(model, arguments, wanted, loss, make(model, rate), count, places)
+        steps, left = _trained(model, arguments, wanted, loss, make(model, rate), count, places)
+        numbers = {name: np.array([_sizes(tensor, each[0]) for tensor in each]) for name, each in left.items()}
+        return steps[-1], numbers
 
     shape = len(sizes), networks
     losses = np.full((*shape, len(grid)), math.inf)
     with reported(progress, "coordinate check") as report, seeded(first), torch.enable_grad():
         for row, number in np.ndindex(shape):
             report(f"width {sizes[row]}", (row * networks + number) / losses[..., 0].size)
-            losses[row, number] = [trained(sizes[row], number, rate).losses[-1] for rate in grid]
+            losses[row, number] = [trained(sizes[row], number, rate)[0] for rate in grid]
         best = [_best_rate(width, grid, of_width) for width, of_width in zip(sizes, losses, strict=True)]
         rate = _SMALL * min(best)
-        watched = [trained(sizes[row], number, rate, is_watched=True) for row, number in np.ndindex(shape)]
-    names = tuple(watched[0].sizes)
-    tables = [
-        np.array([[each[name] for name in names] for each in table]).reshape(*shape, len(names), count + 1)
-        for table in ([training.sizes for training in watched], [training.changes for training in watched])
-    ]
-    inside = tuple(name for name in names if len({training.entries[name] for training in watched}) > 1)
+        watched = [trained(sizes[row], number, rate, is_watched=True)[1] for row, number in np.ndindex(shape)]
+    names = tuple(watched[0])
+    numbers = np.array([[each[name] for name in names] for each in watched]).reshape(*shape, len(names), count + 1, 3)
+    inside = tuple(name for place, name in enumerate(names) if len(np.unique(numbers[:, :, place, :, 0])) > 1)
+    tables = numbers[..., 1], numbers[..., 2]
     return WidthScaling(tuple(sizes), names, inside, tuple(grid), rate, tuple(best), losses, *tables)
 
 
-@dataclass
-class _Training:
-    """One network that has been trained for a few steps.
+def _trained(
+    model: nn.Module,
+    arguments: CallArguments,
+    targets: torch.Tensor,
+    loss: Loss,
+    optimizer: torch.optim.Optimizer,
+    steps: int,
+    places: Mapping[str, nn.Module],
+) -> tuple[list[float], dict[str, list[torch.Tensor]]]:
+    """Train a network for a few steps, and look at what leaves modules before each step and behind the last one.
 
-    Args:
-        losses: before each step and after the last one; infinite from where on one is not finite.
-        sizes: root mean squares of what leaves modules, of each place step by step.
-        changes: of how it differs from that of step 0.
-        entries: of the tensor at each place.
+    Returns:
+        The loss at each of these times, infinite from where on one is not finite; and what left each place.
+
+    Raises:
+        DeclarationError: the model returns no floating-point numbers, or raises an error of its own.
     """
+    losses: list[float] = []
+    left: dict[str, list[torch.Tensor]] = {}
 
-    losses: list[float] = field(default_factory=list)
-    sizes: dict[str, list[float]] = field(default_factory=dict)
-    changes: dict[str, list[float]] = field(default_factory=dict)
-    entries: dict[str, int] = field(default_factory=dict)
+    def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> None:
+        tensor = first_tensor(output)
+        if tensor is not None and len(left.setdefault(name, [])) == len(losses):  # the first call of several counts
+            left[name].append(tensor.detach().clone())
 
-    @classmethod
-    def of(
-        cls,
-        model: nn.Module,
-        arguments: CallArguments,
-        targets: torch.Tensor,
-        loss: Loss,
-        optimizer: torch.optim.Optimizer,
-        steps: int,
-        places: Mapping[str, nn.Module],
-    ) -> _Training:
-        """Train a network, and look at what leaves modules before each step and behind the last one.
+    for step in range(steps + 1):
+        optimizer.zero_grad()
+        with hooked(places, leaving=leaving), passing(model):
+            output = first_tensor(arguments.call(model))
+            if output is None:
+                asked, remedy = f"the training of {type(model).__name__}", "pass a model with floating-point outputs"
+                raise DeclarationError(asked, "it returns no floating-point numbers", remedy)
+            value = loss(output, targets)
+        if not math.isfinite(float(value.detach())):
+            break
+        losses.append(float(value.detach()))
+        if step < steps:
+            value.backward()
+            optimizer.step()
+    return losses + [math.inf] * (steps + 1 - len(losses)), left
 
-        Raises:
-            DeclarationError: the model returns no floating-point numbers, or raises an error of its own.
-        """
-        training, begun = cls(), dict[str, torch.Tensor]()
 
-        def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> None:
-            tensor = first_tensor(output)
-            if tensor is None or len(training.sizes.setdefault(name, [])) > len(training.losses):
-                return  # the first call of several counts
-            now = tensor.detach().clone()
-            first, training.entries[name] = begun.setdefault(name, now), now.numel()
-            training.sizes[name].append(math.sqrt(mean_square(now)))
-            training.changes.setdefault(name, []).append(math.sqrt(mean_square(now - first)))
-
-        for step in range(steps + 1):
-            optimizer.zero_grad()
-            with hooked(places, leaving=leaving), passing(model):
-                output = first_tensor(arguments.call(model))
-                if output is None:
-                    raise DeclarationError(
-                        f"the training of {type(model).__name__}",
-                        "it returns no floating-point numbers",
-                        "pass a model with floating-point outputs",
-                    )
-                value = loss(output, targets)
-            if not math.isfinite(float(value.detach())):
-                break
-            training.losses.append(float(value.detach()))
-            if step < steps:
-                value.backward()
-                optimizer.step()
-        training.losses += [math.inf] * (steps + 1 - len(training.losses))
-        return training
+def _sizes(tensor: torch.Tensor, first: torch.Tensor) -> tuple[int, float, float]:
+    """The number of entries, their root mean square, and that of what is added to an earlier tensor."""
+    return tensor.numel(), math.sqrt(mean_square(tensor)), math.sqrt(mean_square(tensor - first))
 
 
 def _best_rate(width: int, rates: Sequence[float], losses: np.ndarray) -> float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from torch import nn
 
 from ...core.display import Fact, Shown
-from ...results.annotated_numbers import EstimatedNumber, data_frame
+from ...results.annotated_numbers import EstimatedNumber, data_frame, row_of
 from ..measuring.signals import number_in_words
 
 if TYPE_CHECKING:
@@ -134,19 +134,13 @@ class TuningReport(Shown):
         notes: what should be known when the numbers are read; each of them has also been a warning.
 
     Examples:
-        >>> class Block(torch.nn.Module):
-        ...     def __init__(self):
-        ...         super().__init__()
-        ...         self.layer = torch.nn.Linear(16, 16, bias=False)
-        ...         self.layer.weight.data = torch.eye(16).roll(1, 0)/2
-        ...     def forward(self, x):
-        ...         return x + self.layer(x)
-        >>> model = torch.nn.Sequential(Block(), Block())
-        >>> report = st.tune_(model, 4*torch.eye(16), target="size", gamma=0.8, wrap=True, progress=False)
-        >>> report.applied, round(report["0"].xi, 6)  # (1 - 0.64) = xi^2/4
-        (True, 1.2)
+        >>> layer = torch.nn.Linear(16, 16, bias=False)
+        >>> layer.weight.data = torch.eye(16)/2
+        >>> report = st.tune_(torch.nn.Sequential(layer), 4*torch.eye(16), target="size", kernel=4, progress=False)
+        >>> report.applied, round(report["0"].weight_factor, 6)  # its inputs have the mean square 1
+        (True, 4.0)
         >>> round(report.rows()[0]["kernel_after"], 6), report.frame().shape[0]
-        (1.0, 2)
+        (4.0, 1)
     """
 
     parts: tuple[TunedPart, ...]
@@ -166,7 +160,7 @@ class TuningReport(Shown):
 
     def rows(self) -> list[dict[str, str | float]]:
         """The table, a dictionary for each block or layer; ``_error`` is a standard error."""
-        return [_row(part) for part in self.parts]
+        return [row_of(part) for part in self.parts]
 
     def frame(self) -> pd.DataFrame:
         """The table as a pandas DataFrame, a row for each block or layer.
@@ -190,13 +184,3 @@ class TuningReport(Shown):
         facts = [part.fact() for part in self.parts]
         facts.append(Fact("errors", f"standard errors over inputs and {self.probes} random directions"))
         return facts + [Fact("note", note) for note in self.notes]
-
-
-def _row(part: TunedPart) -> dict[str, str | float]:
-    row: dict[str, str | float] = {}
-    for field in fields(part):
-        value = getattr(part, field.name)
-        row[field.name] = float(value) if isinstance(value, float) else value
-        if isinstance(value, EstimatedNumber):
-            row[f"{field.name}_error"] = value.error
-    return row
