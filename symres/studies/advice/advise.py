@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import sympy as sp
 
@@ -60,29 +61,28 @@ def advise(
     if best is None:
         return _without(theory, layers, neurons, near, _NOTHING)
     setting, tried = best
-    values = setting.values
-    weight, bias = flow.variances(values)
-    return Advice(
-        layers,
-        neurons,
-        tried.holds,
-        weight,
-        bias,
-        {s.name: v for s, v in values.items() if s not in (C_W, C_b)},
-        setting.kernel,
-        None if weight is None or bias is None else (setting.kernel - bias) / weight,
-        setting.origin,
-        flow.path(setting, layers),
-        tried,
-        _fluctuation(flow, setting, layers, neurons) if tried.holds else None,
-        _any_scale(flow, setting),
-        gamma in values and values[gamma] == optimal_weight(theory, layers, neurons),
-        _drift(flow, setting, layers),
-        flow.learning_rate(setting, layers) if tried.holds else None,
-        usual_schemes(flow, layers, neurons),
-        nearest(theory, layers, neurons) if near and not tried.holds else None,
+    advice = advice_of(flow, setting, tried, layers, neurons)
+    return replace(
+        advice,
+        fluctuation=_fluctuation(flow, setting, layers, neurons) if tried.holds else None,
+        any_scale=_any_scale(flow, setting),
+        optimal=gamma in setting.values and setting.values[gamma] == optimal_weight(theory, layers, neurons),
+        drift=_drift(flow, setting, layers),
+        learning_rate=advice.learning_rate if tried.holds else None,
+        usual=usual_schemes(flow, layers, neurons),
+        nearest=nearest(theory, layers, neurons) if near and not tried.holds else None,
         given_inputs=mean_square,
     )
+
+
+def advice_of(flow: DepthFlow, setting: Setting, tried: Trial, depth: int, width: int) -> Advice:
+    """A setting with how networks fared that were drawn with it."""
+    others = {s.name: v for s, v in setting.values.items() if s not in (C_W, C_b)}
+    weight, bias = flow.variances(setting.values)
+    inputs = None if weight is None or bias is None else (setting.kernel - bias) / weight
+    numbers = (weight, bias, others, setting.kernel, inputs, setting.origin)
+    rate = flow.learning_rate(setting, depth)
+    return Advice(depth, width, tried.holds, *numbers, flow.path(setting, depth), tried, learning_rate=rate)
 
 
 def _without(theory: Theory, depth: int, width: int, near: bool, remark: str) -> Advice:

@@ -13,7 +13,7 @@ from ...layers.layer import Layer
 from ...layers.nodes import Dense
 from ...results.advice.advice import Advice
 from ...results.advice.parts import Origin, Topic
-from ...studies.advice.advise import advise, nearest, trial
+from ...studies.advice.advise import advice_of, advise, nearest, trial
 from ...studies.advice.candidates import at_kernel
 from ...studies.advice.flow import DepthFlow, Setting
 from ...theory.theory import derive
@@ -161,19 +161,23 @@ class Adviser:
     def _advice(self, form: CanonicalForm, flow: DepthFlow, depth: int, width: int) -> Advice:
         """Advice that is known, or for the kernel of the model, or of the theory at large."""
         layer, kernel = flow.theory.layer, self.kernel
+
+        def tried(setting: Setting) -> Advice:
+            return advice_of(flow, setting, trial(flow.theory, setting, depth, width), depth, width)
+
         advised = self.advised.get(layer.text)
         if advised is not None and (advised.depth, advised.width) == (depth, width):
             return advised
         if form.is_weighted and form.is_post_norm:  # branches of weight 1 and C_W = 1 before a norm keep the kernel
             values = {s: 0.0 if s == C_b else 1.0 for s in layer.parameters}
-            whole = _tried(flow, Setting(Origin.GIVEN, values, 1.0), depth, width)
+            whole = tried(Setting(Origin.GIVEN, values, 1.0))
             if whole.holds:  # gradients survive too
                 return whole
         if self.target != "match" or kernel is None or form.is_residual:
             return advise(flow.theory, depth, width, kernel if form.is_residual else None, near=False)
         setting = at_kernel(flow, {}, kernel) if C_W in layer.parameters else None  # on the critical line
         if setting is not None:
-            return _tried(flow, setting, depth, width)
+            return tried(setting)
         advice = advise(flow.theory, depth, width, near=False)
         if not advice.any_scale or advice.kernel is None:
             raise DeclarationError(
@@ -182,21 +186,6 @@ class Adviser:
                 'use target="critical"',
             )
         return replace(advice, kernel=kernel, inputs_kernel=kernel / float(advice.C_W or 1.0))
-
-
-def _tried(flow: DepthFlow, setting: Setting, depth: int, width: int) -> Advice:
-    """A setting with how networks fared that were drawn with it."""
-    tried = trial(flow.theory, setting, depth, width)
-    others = {s.name: v for s, v in setting.values.items() if s not in (C_W, C_b)}
-    weight, bias = flow.variances(setting.values)
-    inputs = None if weight is None or bias is None else (setting.kernel - bias) / weight
-    numbers = (weight, bias, others, setting.kernel, inputs)
-    return Advice(
-        *(depth, width, tried.holds, *numbers, setting.origin),
-        theory=flow.path(setting, depth),
-        trial=tried,
-        learning_rate=flow.learning_rate(setting, depth),
-    )
 
 
 def _reasons(advice: Advice) -> str:

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import nn
-from torch.utils._pytree import tree_leaves, tree_map
 
 from ..equations.call_rules import NORMS, VIEWS
 from ..equations.interpreting import COPIES
-from ..models.call_arguments import mean_square
+from ..models.call_arguments import CallArguments, mean_square, tensors
 from ..tracing.run_record import DROPOUTS, PRODUCTS, SUMS, RecordedCall, RunRecord, StreamStep, StreamValue
 
 ALL_NORMS = NORMS | {"group_norm", "instance_norm"}
@@ -127,9 +126,8 @@ class _Walk:
 
     def _trained(self, call: RecordedCall) -> dict[str, torch.Tensor]:
         """The tensors of a call that training changes, by their names; "" for those computed in the run."""
-        leaves = [leaf for leaf in tree_leaves((call.args, dict(call.kwargs))) if isinstance(leaf, torch.Tensor)]
-        tensors = {self.record.name_of(leaf, ""): leaf for leaf in leaves}
-        return {name: tensor for name, tensor in tensors.items() if name not in self.fixed}
+        named = {self.record.name_of(tensor, ""): tensor for tensor in tensors((call.args, call.kwargs))}
+        return {name: tensor for name, tensor in named.items() if name not in self.fixed}
 
 
 def _with_factor(end: BranchEnd, call: RecordedCall, trained: Mapping[str, torch.Tensor]) -> BranchEnd:
@@ -147,15 +145,10 @@ def _is_scaling(call: RecordedCall) -> bool:
 
 def without_factors(record: RunRecord, ends: Sequence[BranchEnd]) -> RunRecord:
     """The run as if all factors of branches were 1, in which branches can be read that begin at 0."""
-    factors = {number for end in ends for number in end.factors}
-
-    def one(leaf: object) -> object:
-        return torch.ones_like(leaf) if isinstance(leaf, torch.Tensor) else leaf
-
     calls = list(record.calls)
-    for number in factors:
-        args, kwargs = tree_map(one, (calls[number].args, dict(calls[number].kwargs)))
-        calls[number] = replace(calls[number], args=args, kwargs=kwargs)
+    for number in {number for end in ends for number in end.factors}:
+        ones = CallArguments(calls[number].args, calls[number].kwargs).map(torch.ones_like)
+        calls[number] = replace(calls[number], args=ones.args, kwargs=ones.kwargs)
     return replace(record, calls=calls)
 
 

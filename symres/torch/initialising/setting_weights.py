@@ -9,13 +9,13 @@ from typing import TypeAlias
 
 import torch
 from sympy.core.function import AppliedUndef
-from torch.utils._pytree import tree_leaves
 
 from ...core.errors import DeclarationError
 from ...core.symbols import xi
 from ...layers.normalisation import BatchNorm, Normaliser
 from ...results.advice.parts import DIGITS
 from ..equations.formula_values import factored, share_inside
+from ..models.call_arguments import tensors
 from ..tracing.run_record import RecordedCall, Rerun
 from .advised_kinds import Adviser, KindAdvice, NoNumbers, NothingHolds, averaged
 from .depth_check import PredictedStream
@@ -149,12 +149,11 @@ class StreamSetter:
         What comes before is another stream: from it the output of a class token is reached through attention alone.
         """
         for call in part.stretch.calls if part.role in (PartRole.IDLE, PartRole.MEASURED) else ():
-            leaves = tree_leaves((call.args, dict(call.kwargs))) if call.name in _JOINS else ()
-            names = [self.store.name_of(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor)]
-            if any(names):
+            joined = tensors((call.args, call.kwargs)) if call.name in _JOINS else ()
+            if names := list(filter(None, map(self.store.name_of, joined))):
                 self._run_to(call.number)
                 square = self._rerun.mean_square(call.sources[0])
-                for name in filter(None, names):
+                for name in names:
                     self.store.draw_token(name, math.sqrt(square), f"joined to a stream of mean square {square:.4g}")
                 self._stage += 1
 

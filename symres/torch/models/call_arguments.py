@@ -76,8 +76,7 @@ class CallArguments:
 
     def map(self, function: Callable[[torch.Tensor], torch.Tensor]) -> CallArguments:
         """The same arguments with a function applied to every tensor."""
-        args, kwargs = cast(tuple[tuple[object, ...], dict[str, object]], mapped(self.structure, function))
-        return CallArguments(args, kwargs)
+        return CallArguments(*cast(tuple[Any, Any], mapped(self.structure, function)))
 
     def call(self, model: Callable[..., object]) -> object:
         """What a model returns; it gets copies, which it may change in place."""
@@ -86,9 +85,7 @@ class CallArguments:
 
     def with_differentiable(self, tensor: torch.Tensor) -> CallArguments:
         """The same arguments with another first tensor of floating-point numbers."""
-        structure = with_first_tensor(self.structure, tensor)
-        args, kwargs = cast(tuple[tuple[object, ...], dict[str, object]], structure)
-        return CallArguments(args, kwargs)
+        return CallArguments(*cast(tuple[Any, Any], with_first_tensor(self.structure, tensor)))
 
     def parts(self, most: int) -> Iterator[tuple[slice, CallArguments]]:
         """Parts of at most so many inputs."""
