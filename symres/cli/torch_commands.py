@@ -121,7 +121,7 @@ def gain(
         raise DeclarationError("symres torch", "PyTorch is not installed", "install it: pip install 'symres[torch]'")
     from ..torch.gains.gain import gain as gain_of
     from ..torch.gains.gain import require_convention
-    from ..torch.gains.gain_number import gain_record, gain_table
+    from ..torch.gains.gain_number import gain_entries, gain_table
     from ..torch.gains.layer_averages import subject
     from .request import chosen
 
@@ -137,10 +137,11 @@ def gain(
                 if convention is not None:
                     raise
                 gains[name] = error.found
+    entries = gain_entries(gains)
     if json:
-        return print_json(gain_record(phi.name, gains))
+        return print_json({"activation": phi.name, "gains": {name: entry.record for name, entry in entries.items()}})
     output = Output()
-    output.lines(gain_table(phi.name, gains, output.width, output.unicode))
+    output.lines(gain_table(phi.name, entries, output.width, output.unicode))
 
 
 def _write(result: Measurement, folder: Path) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _SHOWN = (0.0, 0.5, 0.9)  # gamma of the rows that the curve shows of itself
 OUTPUTS = 1  # n_L of the aspect ratios that are shown
 Value: TypeAlias = "float | Array"
+DataFrame: TypeAlias = "pd.DataFrame"
 
 
 class Estimates(list[float]):
@@ -277,7 +278,7 @@ class ResponseDecay(Shown):
         ]
 
 
-def data_frame(rows: Sequence[Mapping[str, object]], what: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+def data_frame(rows: Sequence[Mapping[str, object]], what: str, columns: Sequence[str] | None = None) -> DataFrame:
     """A table of pandas.
 
     Args:

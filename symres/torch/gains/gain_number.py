@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from ...core.display import Fact, Plain, Shown, plain
-from ...report.text.catalogue_tables import table_head
+from ...core.display import Fact, Shown, plain
+from ...report.text.catalogue_tables import Entry, table
 from ...report.text.console import Line, Span, line
 from ...results.annotated_numbers import AnnotatedNumber
 
-_COLUMN = 10  # of the conventions' names
 _HEADS = ("gain", "C_W", "C_b", "K", "inputs")
 _WIDTH = 14
-_NARROW = 20  # columns that text needs
+_LEGEND = (
+    "C_W = gain^2 and C_b: variances of weights (times fan-in) and biases; K: the kernel at which the condition holds; "
+    "inputs: the mean square of the inputs that gives the first layer this kernel"
+)
 
 
 class Gain(AnnotatedNumber, Shown):
@@ -77,36 +79,25 @@ class Gain(AnnotatedNumber, Shown):
         return [*numbers, Fact("why", self.why)]
 
 
-def gain_table(name: str, gains: Mapping[str, Gain | str], width: int, unicode: bool) -> list[Line]:
-    """A row for each convention, and its reason under it; text in the place of a gain says why there is none."""
-    lines = table_head(f"Gains of {name}: weights with std = gain/sqrt(fan_in)", width, unicode)
-    heads = "".join(head.ljust(_WIDTH) for head in _HEADS)
-    lines.append(line(" " * _COLUMN, Span(heads.rstrip(), "dim")))
+def gain_entries(gains: Mapping[str, Gain | str]) -> dict[str, Entry]:
+    """The numbers of each convention, and its reason; text in the place of a gain says why there is none."""
+    entries = {}
     for convention, gain in gains.items():
-        about = gain
-        row = "none"
         if isinstance(gain, Gain):
             numbers = (float(gain), gain.C_W, gain.C_b, gain.K, gain.inputs_kernel)
-            row = "".join(f"{number:.9g}".ljust(_WIDTH) for number in numbers)
-            about = gain.why
-        lines.append(line(Span(convention.ljust(_COLUMN), "bold"), row.rstrip()))
-        texts = textwrap.wrap(str(about), max(_NARROW, width - _COLUMN))
-        lines += [line(" " * _COLUMN, Span(text, "dim")) for text in texts]
-    legend = (
-        "C_W = gain^2 and C_b: variances of weights (times fan-in) and biases; K: the kernel at which the condition "
-    )
-    legend += "holds; inputs: the mean square of the inputs that gives the first layer this kernel"
-    return lines + [line(Span(text, "dim")) for text in textwrap.wrap(legend, width)]
+            record = {"gain": float(gain), **{key: plain(value) for key, value in vars(gain).items()}}
+            entries[convention] = Entry(_row(f"{number:.9g}" for number in numbers), [gain.why], record)
+        else:
+            entries[convention] = Entry("none", [gain], {"none": gain})
+    return entries
 
 
-def gain_record(name: str, gains: Mapping[str, Gain | str]) -> dict[str, Plain]:
-    """The same as plain data: for each convention the facts and the number, or why there is none."""
-    return {
-        "activation": name,
-        "gains": {
-            convention: {"none": gain}
-            if not isinstance(gain, Gain)
-            else {"gain": float(gain), **{key: plain(value) for key, value in vars(gain).items()}}
-            for convention, gain in gains.items()
-        },
-    }
+def gain_table(name: str, entries: Mapping[str, Entry], width: int, unicode: bool) -> list[Line]:
+    """A row for each convention, and its reason under it."""
+    title, heads = f"Gains of {name}: weights with std = gain/sqrt(fan_in)", Entry(_row(_HEADS), [], {})
+    legend = textwrap.wrap(_LEGEND, width)
+    return table(title, {"": heads, **entries}, width, unicode) + [line(Span(text, "dim")) for text in legend]
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "".join(cell.ljust(_WIDTH) for cell in cells).rstrip()

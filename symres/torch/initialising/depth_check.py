@@ -5,21 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ...results.advice.advice import Advice
 from ...results.advice.parts import FACTOR, spread
-from ...results.annotated_numbers import EstimatedNumber, data_frame, row_of
+from ...results.annotated_numbers import DataFrame, EstimatedNumber, data_frame, row_of
 from ..measuring.place_signals import average
 from ..probing.adam_step import DESTRUCTIVE, RATE, change_in_words
 from ..probing.network_passes import mean_products, squares
 from ..tracing.run_record import RecordedCall, Rerun
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NEAR = 2.0  # factor from the theory that one network may have
 _PROBES = 4  # random directions for each gradient
@@ -124,7 +120,7 @@ class DepthCheck:
             apart += f", squared gradients up to {self.gradient_factor:.3g}"
         return (changes, f"Compared with the theory of infinite width, {apart}.")
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> DataFrame:
         """A table with a row for each stream; columns as the fields of ``StreamLevel``, and the errors of two."""
         return data_frame([row_of(stream) for stream in self.streams], "an initialisation")
 

@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from ...core.display import Fact, Shown
 from ...core.words import counted
 from ...results.advice.advice import Advice
 from ...results.advice.parts import DIGITS, Origin, Topic
-from ...results.annotated_numbers import data_frame
+from ...results.annotated_numbers import DataFrame, data_frame
 from .depth_check import DepthCheck
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class InitReason(StrEnum):
@@ -108,7 +104,7 @@ class InitReport(Shown):
         """The tensors that are as they were, each with the reason."""
         return tuple(setting for setting in self.settings if setting.reason is InitReason.LEFT)
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> DataFrame:
         """A table with a row for each tensor: module, tensor, kind, std, C_W, C_b, reason, why.
 
         Returns:

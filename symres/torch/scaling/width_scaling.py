@@ -11,10 +11,9 @@ from scipy import stats
 
 from ...core.display import Fact, Shown
 from ...report.figures.style import number_axis
-from ...results.annotated_numbers import EstimatedNumber, data_frame
+from ...results.annotated_numbers import DataFrame, EstimatedNumber, data_frame
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -132,7 +131,7 @@ class WidthScaling(Shown):
         fit = stats.linregress(np.repeat(np.log(self.widths), numbers.shape[1]), y.ravel())
         return EstimatedNumber(float(fit.slope), float(fit.stderr))
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> DataFrame:
         """A table with a row for each width, place and step.
 
         Returns:

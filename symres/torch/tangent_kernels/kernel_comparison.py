@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.display import Fact, Shown
-from ...results.annotated_numbers import data_frame
+from ...results.annotated_numbers import DataFrame, data_frame
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 
@@ -58,7 +57,7 @@ class TangentKernel(Shown):
         """Differences between model and theory in units of the scatter; None without a theory or without networks."""
         return None if self.theory is None or self.scatter is None else (self.matrix - self.theory) / self.scatter
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> DataFrame:
         """A table with a row for each pair of inputs: x, y, kernel, shares by block, theory, scatter."""
         columns = {"kernel": self.matrix, **self.shares}
         columns |= {} if self.theory is None else {"theory": self.theory}

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from torch import nn
 
 from ...core.display import Fact, Shown
-from ...results.annotated_numbers import EstimatedNumber, data_frame, row_of
+from ...results.annotated_numbers import DataFrame, EstimatedNumber, data_frame, row_of
 from ..measuring.signals import number_in_words
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -162,7 +159,7 @@ class TuningReport(Shown):
         """The table, a dictionary for each block or layer; ``_error`` is a standard error."""
         return [row_of(part) for part in self.parts]
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> DataFrame:
         """The table as a pandas DataFrame, a row for each block or layer.
 
         Returns:

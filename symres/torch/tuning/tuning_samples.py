@@ -53,6 +53,22 @@ class WeightForm:
         """The average over that of ``first``; its error from the scatter of both over inputs."""
         return ratio_of_means(units_of(self._samples(gamma, xi)[None]), units_of(self.first[None]))
 
+    def weight(self, wanted: float, *, gamma: float | None = None, xi: float | None = None) -> EstimatedNumber | None:
+        """The weight, the other one being given, at which the average is a number; None if no positive one does it."""
+        first, both, second = (float(values.mean()) for values in (self.first, self.both, self.second))
+        if gamma is not None:
+            a, b, c = second, gamma * both, gamma**2 * first - wanted
+        else:
+            assert xi is not None
+            a, b, c = first, xi * both, xi**2 * second - wanted
+        square = b * b - a * c
+        root = (math.sqrt(square) - b) / a if a > 0 and square >= 0 else 0.0
+        if not root > 0:
+            return None
+        average = self.average(root if gamma is None else gamma, root if xi is None else xi)
+        slope = 2 * (a * root + b)
+        return EstimatedNumber(root, average.error / slope if slope > 0 else math.nan)
+
     def _samples(self, gamma: float, xi: float) -> np.ndarray:
         return np.asarray(gamma**2 * self.first + 2 * gamma * xi * self.both + xi**2 * self.second)
 

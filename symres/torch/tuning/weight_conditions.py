@@ -141,41 +141,26 @@ def layer_weights(
     Raises:
         DeclarationError: no factors do it.
     """
-    bias, both, weighted = (
-        float(values.mean()) for values in (sample.kernel.first, sample.kernel.both, sample.kernel.second)
-    )
-    if not weighted > 0:
+    if not sample.kernel.second.mean() > 0:
         raise place.refused("its weights give 0", "begin with weights that are not 0")
     fixed = EstimatedNumber(1.0, 0.0)
     if plan.target is TuningTarget.SIZE or sample.chi is NOT_MEASURED:
-        if kernel is None:
-            return fixed, fixed
-        xi = _positive_root(weighted, both, bias - kernel)
+        xi = fixed if kernel is None else sample.kernel.weight(kernel, gamma=1.0)
         if xi is None:
-            reason = f"its biases alone have the mean square {bias:.4g}"
+            reason = f"its biases alone have the mean square {sample.kernel.first.mean():.4g}"
             raise DeclarationError(f"kernel = {kernel:.4g} at {place.name}", reason, "choose a larger kernel")
-        return fixed, EstimatedNumber(xi, sample.kernel.average(1, xi).error / (2 * (weighted * xi + both)))
-    chi = sample.chi.average(1, 1)
-    xi = math.sqrt(factor / float(chi))
-    of_weights = EstimatedNumber(xi, xi * chi.error / (2 * float(chi)))
+        return fixed, xi
+    xi = sample.chi.weight(factor, gamma=1.0)
+    assert xi is not None
     if plan.target is TuningTarget.GRADIENT:
-        return fixed, of_weights
+        return fixed, xi
     assert kernel is not None
-    gamma = _positive_root(bias, xi * both, xi * xi * weighted - kernel) if bias > 0 else None
+    gamma = sample.kernel.weight(kernel, xi=float(xi))
     if gamma is None:
         raise DeclarationError(
             f"kernel = {kernel:.4g} at {place.name}",
-            f"with chi = {factor:.4g} its weights give {xi * xi * weighted:.4g}, "
+            f"with chi = {factor:.4g} its weights give {sample.kernel.average(0, xi):.4g}, "
             "and no factor of its biases gives the rest",
             "choose another kernel, biases that are not 0, or target='gradient'",
         )
-    slope = 2 * (bias * gamma + xi * both)
-    error = sample.kernel.average(gamma, xi).error / slope if slope > 0 else math.nan
-    return EstimatedNumber(gamma, error), of_weights
-
-
-def _positive_root(a: float, b: float, c: float) -> float | None:
-    """The larger root of ``a x^2 + 2 b x + c`` with a > 0, if it is positive."""
-    square = b * b - a * c
-    root = (math.sqrt(square) - b) / a if square >= 0 else 0.0
-    return root if root > 0 else None
+    return gamma, xi
