@@ -40,7 +40,7 @@ class StreamLevel:
     kernel_theory: float
     gradient: EstimatedNumber
     gradient_theory: float
-    adam_change: float = math.nan
+    adam_change: float
 
 
 @dataclass(frozen=True)
@@ -151,9 +151,10 @@ def check_depth(
     calls: Sequence[RecordedCall],
     output: int,
     predicted: Sequence[PredictedStream],
+    changes: Sequence[float],
     generator: torch.Generator,
 ) -> DepthCheck:
-    """Measure kernels and gradients.
+    """Measure kernels and gradients at places, which one step of Adam changes so much.
 
     Raises:
         RuntimeError: PyTorch cannot differentiate the output.
@@ -173,7 +174,7 @@ def check_depth(
             total += math.nan if gradient is None else squares(gradient, len(gradient)) / _PROBES
     streams, level, behind = [], math.nan, math.nan
     # gradients of the theory begin at the end of each stretch that it knows, and go backwards
-    for place, tensor, total in reversed(list(zip(predicted, tensors, gradients, strict=True))):
+    for place, tensor, total, change in reversed(list(zip(predicted, tensors, gradients, changes, strict=True))):
         gradient = average(total[None] / (final.numel() / final.shape[0]))
         kernel = average(mean_products(tensor, tensor, len(tensor))[None])
         if not math.isnan(behind):
@@ -181,7 +182,7 @@ def check_depth(
         else:
             level = math.nan if math.isnan(place.chi_perp) else float(gradient)
         behind = place.chi_perp
-        streams.append(StreamLevel(place.place, kernel, place.kernel, gradient, level))
+        streams.append(StreamLevel(place.place, kernel, place.kernel, gradient, level, change))
     return DepthCheck(tuple(reversed(streams)), inputs)
 
 

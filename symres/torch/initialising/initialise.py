@@ -213,13 +213,11 @@ class _Initialisation:
         setter = StreamSetter(parts, calls, adviser, store, arguments.followed, self.is_guessed, attempt)
         setter.set_all()
         output = steps[-1].exit if setter.readout_entry is None else setter.readout_entry
+        changes = self._adam_changes(arguments, [place.number for place in setter.predicted])
         try:
-            check = check_depth(arguments.followed, calls, output, setter.predicted, generator)
+            check = check_depth(arguments.followed, calls, output, setter.predicted, changes, generator)
         except RuntimeError as error:  # the model changes in place what its gradients need
             raise without_gradients(model, arguments, error) from error
-        changes = self._adam_changes(arguments, [place.number for place in setter.predicted])
-        streams = [replace(s, adam_change=change) for s, change in zip(check.streams, changes, strict=True)]
-        check = replace(check, streams=tuple(streams))
         kinds = {kind.form.layer.text: kind for kind in adviser.kinds.values()}
         self.adviser.advised.update({text: kind.advice for text, kind in kinds.items()})
         moved = check.most_changed

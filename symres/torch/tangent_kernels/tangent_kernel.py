@@ -41,6 +41,7 @@ _NUMBERS = 2**26  # of derivatives that are held at a time, half a gigabyte of d
 
 Parameters = Mapping[str, torch.Tensor]
 Groups = Mapping[str, frozenset[str]]
+PairState = tuple[float, float, float, float]  # K1, K2, C and Theta of two inputs
 
 
 def tangent_kernel(
@@ -228,7 +229,7 @@ def _theory(reading: Reading, trained: Collection[str], one: np.ndarray, other: 
     for i, j in np.ndindex(kernel.shape):
         pair = np.stack([one[i], other[j]])
         (k1, c), (_, k2) = pair @ pair.T / pair.shape[1]
-        state = (float(k1), float(k2), float(c), 0.0)
+        state: PairState = (float(k1), float(k2), float(c), 0.0)
         try:
             for block, which in layers:
                 numbers = dict(block.numbers[which])
@@ -236,7 +237,7 @@ def _theory(reading: Reading, trained: Collection[str], one: np.ndarray, other: 
                     rates = {f"weight_{d.symbols[0]}": d.fan_in * (f"{d.name}.weight" in trained)}
                     numbers |= {**rates, f"bias_{d.symbols[0]}": float(f"{d.name}.bias" in trained)}
                 assert block.form is not None
-                state = _Maps(block.form).step(state, numbers)
+                state = _step_of(block.form)(state, numbers)
             kernel[i, j] = state[3]
         except SymresError:
             continue
@@ -244,34 +245,29 @@ def _theory(reading: Reading, trained: Collection[str], one: np.ndarray, other: 
 
 
 @lru_cache(_KEPT)
-class _Maps:
-    """Kernels, covariance and tangent kernel behind a layer, compiled once for each."""
+def _step_of(form: Layer) -> Callable[[PairState, Mapping[str, float]], PairState]:
+    """The state behind a layer from that before it and the numbers of its parameters, compiled once for each."""
+    walks, parameters = derive(form).walks, set(form.parameters)
 
-    def __init__(self, form: Layer) -> None:
-        walks = derive(form).walks
-        self._parameters: set[sp.Symbol] = set()
+    def rates(draw: Draw) -> tuple[sp.Expr, sp.Expr]:
+        symbol = sp.sympify(draw.C_W)
+        weight, bias = (sp.Symbol(f"{kind}_{symbol}") for kind in ("weight", "bias"))
+        parameters.update((weight, bias))
+        return weight / symbol, bias / draw.C_b if draw.C_b != 0 else sp.Integer(0)
 
-        def rates(draw: Draw) -> tuple[sp.Expr, sp.Expr]:
-            symbol = sp.sympify(draw.C_W)
-            weight, bias = (sp.Symbol(f"{kind}_{symbol}") for kind in ("weight", "bias"))
-            self._parameters |= {weight, bias}
-            return weight / symbol, bias / draw.C_b if draw.C_b != 0 else sp.Integer(0)
+    of_one = walks.tangent(Theta, rates)
+    alone = compiled_expressions(walks.one.assignments, walks.next_kernel, of_one)
+    of_both = tangent(walks.two, *walks.pair, {walks.pair: Theta}, rates)
+    both = compiled_expressions(walks.two.assignments, walks.next_covariance, of_both)
 
-        alone = walks.tangent(Theta, rates)
-        self._alone = compiled_expressions(walks.one.assignments, walks.next_kernel, alone)
-        both = tangent(walks.two, *walks.pair, {walks.pair: Theta}, rates)
-        self._both = compiled_expressions(walks.two.assignments, walks.next_covariance, both)
-        self._parameters |= set(form.parameters)
-
-    def step(
-        self, state: tuple[float, float, float, float], numbers: Mapping[str, float]
-    ) -> tuple[float, float, float, float]:
-        """K1, K2, C and Theta of two inputs behind the layer, from those before it."""
+    def step(state: PairState, numbers: Mapping[str, float]) -> PairState:
         k1, k2, c, theta = state
-        values = {symbol: numbers[symbol.name] for symbol in self._parameters} | {Theta: theta}
-        after, tangent_of_one = self._alone({**values, K: k1})
+        values = {symbol: numbers[symbol.name] for symbol in parameters} | {Theta: theta}
+        after, tangent_of_one = alone({**values, K: k1})
         if abs(c - (k1 * k2) ** 0.5) <= _EQUAL * abs(c) and abs(k1 - k2) <= _EQUAL * k1:
             return float(after), float(after), float(after), float(tangent_of_one)
-        other, _ = self._alone({**values, K: k2})
-        covariance, tangent_of_both = self._both({**values, K1: k1, K2: k2, C: c})
+        other, _ = alone({**values, K: k2})
+        covariance, tangent_of_both = both({**values, K1: k1, K2: k2, C: c})
         return float(after), float(other), float(covariance), float(tangent_of_both)
+
+    return step
