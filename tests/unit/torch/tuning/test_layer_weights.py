@@ -56,7 +56,7 @@ def whole_chis(model, x):
 
 GRADIENTS = {
     **{phi.__name__: (lambda phi=phi: mlp([5, 12, 12, 12, 3], phi), normal(24, 5), 1, {"kernel": 1})
-       for phi in (nn.ReLU, nn.Tanh, nn.GELU)},
+       for phi in (nn.ReLU, nn.GELU)},
     "convolutions": (convolutions, normal(12, 2, 8, 8), 2, {"layers": nn.Conv2d, "growth": 4}),
 }  # fmt: skip
 
