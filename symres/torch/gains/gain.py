@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
 import torch
@@ -25,7 +24,6 @@ from .layer_averages import GainSubject, LayerAverages, subject
 
 _HOLDS = 1e-9  # how well a critical point satisfies its conditions
 _EQUAL = 1e-9  # relative difference of two gains that are the same
-_VARIANCE = 1e-12  # of an activation, relative to its mean square: less than rounding leaves of the difference
 __all__ = ["Gain", "gain", "require_convention"]
 
 
@@ -63,20 +61,16 @@ def _backward(subject: GainSubject) -> Gain:
 
 def _centred(subject: GainSubject) -> Gain:
     """``C_W (<phi^2>_1 - <phi>_1^2) = 1``: weights that add up to 0 do not see the mean of what enters."""
-    at = subject.averages(1.0, has_mean=True)
-    variance = at.squared - at.mean**2
-    if not variance > _VARIANCE * at.squared:
+    at = subject.averages(1.0, is_centred=True)
+    if not at.squared > 0:
         raise _none("centred", subject, "the variance of phi(z) is 0 at K = 1")
-    C_W = 1 / variance
-    # a relative error of <phi^2> is one of the variance, times what the mean takes away
-    error = at.deviation * (at.squared + 2 * at.mean**2) / variance
-    centred = replace(at, squared=variance, growth=at.growth - 2 * at.mean * at.drift, deviation=error)
+    C_W = 1 / at.squared
     reason = (
         f"Weights that add up to 0 over the inputs of each neuron see the variance <phi(z)^2>_1 - <phi(z)>_1^2 = "
-        f"{_g(variance)} alone, so C_W = {_g(C_W)} and C_b = 0 keep the kernel at K = 1, and the gain is sqrt(C_W) = "
-        f"{_g(math.sqrt(C_W))}. {_effects(C_W, centred)}."
+        f"{_g(at.squared)} alone, so C_W = {_g(C_W)} and C_b = 0 keep the kernel at K = 1, and the gain is sqrt(C_W) = "
+        f"{_g(math.sqrt(C_W))}. {_effects(C_W, at)}."
     )
-    return _made(subject, "centred", C_W, 0.0, centred, reason)
+    return _made(subject, "centred", C_W, 0.0, at, reason)
 
 
 def _critical(subject: GainSubject) -> Gain:

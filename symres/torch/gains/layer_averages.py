@@ -25,6 +25,7 @@ _DIGITS = 16
 _VALUES = 1e-9  # relative: averages of values in float64
 _SLOPES = 2.0**-21  # of gradients: kernels of PyTorch have constants in float32
 _VANISHING = 1e-280  # an average with whose inverse floats still compute
+_ROUNDING = 1e-12  # of a variance, relative to the mean square: less than rounding leaves of the difference
 _SMALL = 1e-20  # a kernel in the place of 0
 # of arguments: values and slopes
 Function = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -38,12 +39,10 @@ class LayerAverages:
 
     Args:
         K: the kernel.
-        squared: ``<phi(z)^2>``.
+        squared: ``<phi(z)^2>``; where it was asked for the variance of phi(z), 0 if it is below rounding.
         slope: ``<phi'(z)^2>``; infinite for a function that jumps, nan if not known.
-        growth: ``d<phi(z)^2>/dK``; nan if not known.
+        growth: of ``squared`` by K; nan if not known.
         deviation: the largest relative difference to the quadrature, its own error included.
-        mean: ``<phi(z)>``; 0 where it was not asked for.
-        drift: ``d<phi(z)>/dK``; likewise.
     """
 
     K: float
@@ -51,8 +50,6 @@ class LayerAverages:
     slope: float
     growth: float
     deviation: float
-    mean: float = 0.0
-    drift: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -72,10 +69,10 @@ class GainSubject:
         """Of the multilayer perceptron, ``K' = C_b + C_W <phi(z)^2>_K``."""
         return derive(mlp(self.activation))
 
-    def averages(self, K: float, has_mean: bool = False) -> LayerAverages:
+    def averages(self, K: float, is_centred: bool = False) -> LayerAverages:
         """The averages at a kernel: derived by symres, and compared with quadrature of the module itself.
 
-        At K = 0, the limit, only the slope is compared; the mean is not defined there.
+        At K = 0, the limit, only the slope is compared, and there is no variance.
 
         Raises:
             DeclarationError: the activation nearly vanishes at this kernel, so that no float holds its averages, or it
@@ -101,14 +98,19 @@ class GainSubject:
             rows.append(("<phi(z)^2>", squared, of_squared, squared, _VALUES))
             rows.append(("d<phi(z)^2>/dK", growth, of_growth, squared, _VALUES))
         rows = [row for row in rows if math.isfinite(row[1])]
-        mean = drift = 0.0
-        if has_mean:
-            expected, root = expect(self.activation), math.sqrt(squared)
-            mean, drift = _number(expected, K), _number(derivative(expected, "K"), K)
-            rows.append(("<phi(z)>", mean, of_mean, root, _VALUES))
-            rows.append(("d<phi(z)>/dK", drift, of_drift, root, _VALUES))
-        deviations = [self._compared(K, *row) for row in rows]
-        return LayerAverages(K, squared, slope, growth, max(deviations, default=math.nan), mean, drift)
+        deviation = max((self._compared(K, *row) for row in rows), default=math.nan)
+        if not is_centred:
+            return LayerAverages(K, squared, slope, growth, deviation)
+        expected, root = expect(self.activation), math.sqrt(squared)
+        mean, drift = _number(expected, K), _number(derivative(expected, "K"), K)
+        of_first = self._compared(K, "<phi(z)>", mean, of_mean, root, _VALUES)
+        of_second = self._compared(K, "d<phi(z)>/dK", drift, of_drift, root, _VALUES)
+        variance = squared - mean**2
+        variance = variance if variance > _ROUNDING * squared else 0.0
+        # a relative error of <phi^2> is one of the variance, times what the mean takes away
+        lost = (squared + 2 * mean**2) / variance if variance else math.inf
+        deviation = max(deviation, of_first, of_second) * lost
+        return LayerAverages(K, variance, slope, growth - 2 * mean * drift, deviation)
 
     def _values(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and slopes: of the module as PyTorch computes them in float64, of a formula to 30 digits."""

@@ -90,6 +90,7 @@ class _TuningLoop:
         self._kernel = plan.kernel
         name = None if plan.wrap else plan.skip_weight
         self._skips = {place.name: skip_of(place, name) for place in places}
+        self._present = {name: (skip, 1.0) for name, (_, skip) in self._skips.items()}  # weights of z and R
         is_layered = places[0].kind is PlaceKind.LAYER
         self._factor = plan.growth ** (1 / max(len(places) - is_layered, 1))  # no gradient reaches the first layer
         if not is_layered:
@@ -122,7 +123,7 @@ class _TuningLoop:
 
         def at(visit: Visit) -> torch.Tensor:
             place = visit.place
-            gamma, xi = self._present_weights(place, phase)
+            gamma, xi = self._present[place.name]
             skip = self._skips[place.name][1] if self._plan.wrap else gamma
             z, R = _checked_parts(visit, skip, self._model, arguments)
             kernel = WeightForm.of_tensors(z, R, arguments.size)
@@ -133,6 +134,8 @@ class _TuningLoop:
                 self.changes[place.name] = change = self._solved(visit, samples[place.name], skip)
                 change.scale()
                 gamma, xi = float(change.gamma), float(change.xi)
+                if place.kind is not PlaceKind.LAYER:  # a block that is to be wrapped is not yet wrapped
+                    self._present[place.name] = gamma, xi if self._plan.wrap else 1.0
             if perturbations is not None:
                 perturbations.advance(gamma, xi)
             self._plan.steps(phase.name.lower())
@@ -145,13 +148,6 @@ class _TuningLoop:
         count = self._plan.probes * (_TUNING_PROBES if phase is TuningPhase.TUNING else 1)
         streams = [(self._plan.seed, phase.value, position, probe) for probe in range(count)]
         return [partial(drawn_signs, stream, kept) for stream in streams]
-
-    def _present_weights(self, place: TunedPlace, phase: TuningPhase) -> tuple[float, float]:
-        """Of z and R in the model as it is in a phase; a block that is to be wrapped is not yet wrapped then."""
-        if phase is not TuningPhase.AFTER or place.kind is PlaceKind.LAYER:
-            return self._skips[place.name][1], 1.0
-        change = self.changes[place.name]
-        return float(change.gamma), float(change.xi) if self._plan.wrap else 1.0
 
     def _solved(self, visit: Visit, sample: PlaceSample, skip: float) -> PlaceChange:
         """Which weights a place gets, and what has to be multiplied for them."""
@@ -179,8 +175,8 @@ class _TuningLoop:
     def row(self, name: str, before: list[PlaceSample], tuning: PlaceSample, after: list[PlaceSample]) -> TunedPart:
         """What is reported of a place; before and after it was measured with all inputs, then without a few."""
         change, target = self.changes[name], self._plan.target
-        old, _ = numbers_with_batch_errors(before, *self._present_weights(change.place, TuningPhase.BEFORE))
-        new, errors = numbers_with_batch_errors(after, *self._present_weights(change.place, TuningPhase.AFTER))
+        old, _ = numbers_with_batch_errors(before, self._skips[name][1], 1.0)
+        new, errors = numbers_with_batch_errors(after, *self._present[name])
         promised = tuning.numbers(float(change.gamma), float(change.xi))
         error = {TuningTarget.SIZE: errors[0], TuningTarget.APJN: errors[2]}.get(target, errors[1])
         alone = promised[0 if target is TuningTarget.SIZE else 1].error  # that of APJN counts the blocks before, too
