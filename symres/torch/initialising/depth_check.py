@@ -12,7 +12,7 @@ import torch
 from ...results.advice.advice import Advice
 from ...results.advice.parts import FACTOR, spread
 from ...results.annotated_numbers import DataFrame, EstimatedNumber, data_frame, row_of
-from ..measuring.place_signals import average
+from ..measuring.place_signals import UNKNOWN, average
 from ..probing.adam_step import DESTRUCTIVE, RATE, change_in_words
 from ..probing.network_passes import mean_products, squares
 from ..tracing.run_record import RecordedCall, Rerun
@@ -122,7 +122,8 @@ class DepthCheck:
 
     def frame(self) -> DataFrame:
         """A table with a row for each stream; columns as the fields of ``StreamLevel``, and the errors of two."""
-        return data_frame([row_of(stream) for stream in self.streams], "an initialisation")
+        columns = list(row_of(StreamLevel("", UNKNOWN, math.nan, UNKNOWN, math.nan, math.nan)))  # also of no streams
+        return data_frame([row_of(stream) for stream in self.streams], "an initialisation", columns)
 
 
 @dataclass(frozen=True)

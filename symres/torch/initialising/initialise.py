@@ -294,12 +294,12 @@ class _Initialisation:
         switched: dict[str, None] = {}  # in the order of the run, each once
         always: dict[str, None] = {}
         for call in record.calls:
-            arguments = call.by_name if call.name in DROPOUTS else {"p": 0}
-            module = call.inside[-1].name
-            if arguments.get("p", 0.5) > 0 and arguments.get("training", True):
-                always[module or self.label] = None
-            elif arguments.get("p", 0.5) > 0 and module in self.training:
-                switched[module or self.label] = None
+            if call.name in DROPOUTS and (arguments := call.by_name).get("p", 0.5) > 0:
+                module = call.inside[-1].name
+                if arguments.get("training", True):
+                    always[module or self.label] = None
+                elif module in self.training:
+                    switched[module or self.label] = None
         followed = [*self.dropout.names]
         called = {call.name or self.label for call in record.entered} - set(followed)
         unfollowed = [name for name in dict.fromkeys([*self.dropping, *switched]) if name in called]

@@ -49,10 +49,8 @@ def remarks_on(model: nn.Module) -> list[str]:
         remarks.append(
             f"dropout is active in {some_of(dropping)}: the numbers are those of random masks; use mode='eval'"
         )
-    norms = {
-        n: module for n, module in model.named_modules() if isinstance(module, _BATCH_NORM) and not module.training
-    }
-    updates = {name: module.num_batches_tracked for name, module in norms.items()}
+    norms = {name: module for name, module in model.named_modules() if isinstance(module, _BATCH_NORM)}
+    updates = {name: norm.num_batches_tracked for name, norm in norms.items() if not norm.training}
     if idle := [name for name, count in updates.items() if count is not None and int(count) == 0]:
         reason = "normalises by running statistics that were never updated (0 and 1): use mode='train'"
         remarks.append(f"{some_of(idle)} {reason}")

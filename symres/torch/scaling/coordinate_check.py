@@ -155,7 +155,7 @@ def _trained(
 
     def leaving(name: str, module: nn.Module, args: object, kwargs: object, output: object) -> None:
         tensor = first_tensor(output)
-        if tensor is not None and len(left.setdefault(name, [])) == len(losses):  # the first call of several counts
+        if tensor is not None and len(left.setdefault(name, [])) <= len(losses):  # the first call of several counts
             left[name].append(tensor.detach().clone())
 
     for step in range(steps + 1):
