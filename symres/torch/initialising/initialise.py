@@ -347,13 +347,11 @@ def _notes(parts: Sequence[ModelPart], check: DepthCheck) -> list[str]:
 
 def _copy(model: nn.Module, tensors: dict[str, torch.Tensor]) -> None:
     """All tensors, or none."""
-    before: dict[str, torch.Tensor] = {}
+    before = {name: model.get_parameter(name).detach().clone() for name in tensors}
     with torch.no_grad():
         try:
             for name, tensor in tensors.items():
-                parameter = model.get_parameter(name)
-                before[name] = parameter.detach().clone()
-                parameter.copy_(tensor)
+                model.get_parameter(name).copy_(tensor)
             for module in model.modules():
                 if isinstance(module, nn.modules.batchnorm._NormBase):
                     module.reset_running_stats()

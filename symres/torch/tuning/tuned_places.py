@@ -179,19 +179,18 @@ def residual_places(
         DeclarationError: a module is inside of another one, is not called, or several times, or a block changes the
             shape of the stream.
     """
-    times = Counter(id(part) for module in modules.values() for part in module.modules())
+    inside = Counter(id(part) for module in modules.values() for part in module.modules())
     calls, sums = _recorded(model, modules, arguments)
     places = []
     for name, module in modules.items():
-        problem = None
-        if times[id(module)] > 1:
-            problem = "it is part of another chosen module", "choose a block or its branches, not both"
-        elif name not in calls and not only_clear:
-            problem = "no tensor passes through it in a pass of the model", "choose other blocks"
-        elif name in calls and len(calls[name]) > 1 and not only_clear:
-            problem = f"it is called {len(calls[name])} times in a pass", "choose modules called once"
-        if problem is not None:
-            raise DeclarationError(f"the tuning of {name}", *problem)
+        asked, times = f"the tuning of {name}", len(calls.get(name, ()))
+        if inside[id(module)] > 1:
+            remedy = "choose a block or its branches, not both"
+            raise DeclarationError(asked, "it is part of another chosen module", remedy)
+        if not times and not only_clear:
+            raise DeclarationError(asked, "no tensor passes through it in a pass of the model", "choose other blocks")
+        if times > 1 and not only_clear:
+            raise DeclarationError(asked, f"it is called {times} times in a pass", "choose modules called once")
     for name, (call, *again) in calls.items():
         if only_clear and (again or call.shapes[0] != call.shapes[1]):
             continue
