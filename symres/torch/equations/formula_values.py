@@ -85,6 +85,45 @@ class WeightedCall:
 
 
 @dataclass(frozen=True, eq=False)
+class AttentionUse:
+    """How an attention layer of a model makes scores, beside its weights.
+
+    Args:
+        heads: how many queries a position has.
+        head_width: neurons of a query, and of a key.
+        key_heads: how many keys and values a position has; fewer than heads where several queries share them.
+        is_causal: whether a position sees those up to itself.
+        mask: what is added to scores otherwise, ``-inf`` for keys that are not seen: shape (queries, keys), or (inputs
+            or 1, heads or 1, queries, keys) where these differ; None if nothing is added.
+        rope: the angles by which pairs of a head's neurons turn from one position to the next, in radians; None
+            without rotary embeddings.
+        scale: what products of queries and keys are multiplied by.
+    """
+
+    heads: int
+    head_width: int
+    key_heads: int
+    is_causal: bool
+    mask: np.ndarray | None
+    rope: np.ndarray | None
+    scale: float
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for uses that are equal."""
+        arrays = (None if array is None else array.round(9).tobytes() for array in (self.mask, self.rope))
+        return (self.heads, self.head_width, self.key_heads, self.is_causal, round(self.scale, 12), *arrays)
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        shared = f", keys of {self.key_heads}" if self.key_heads != self.heads else ""
+        said = [f"{self.heads} of width {self.head_width}{shared}"]
+        said += ["causal"] * self.is_causal + ["masked"] * (self.mask is not None)
+        return ", ".join(said + ["rotary positions"] * (self.rope is not None))
+
+
+@dataclass(frozen=True, eq=False)
 class DenseUse:
     """One draw of weights in a model.
 
@@ -96,6 +135,7 @@ class DenseUse:
         part: which of the neurons that come out; None for all.
         scale: mean square of factors, one for each neuron, with which a normaliser before it multiplies.
         shift: mean square of what that adds.
+        role: "Q", "K", "V" or "O" of an attention layer; "W" for any other.
     """
 
     name: str
@@ -105,6 +145,7 @@ class DenseUse:
     part: tuple[int, ...] | None
     scale: float
     shift: float
+    role: str = "W"
 
     @property
     def fan_out(self) -> int:
@@ -188,6 +229,7 @@ class Interpretation:
         norms: the names of modules that normalise.
         axis: of neurons in the last value, negative; None where nothing says it.
         is_uneven: whether the last value is a norm whose weights differ between neurons.
+        attention: how each attention layer makes scores, in order.
     """
 
     expression: sp.Expr
@@ -196,6 +238,7 @@ class Interpretation:
     norms: tuple[str, ...]
     axis: int | None
     is_uneven: bool
+    attention: tuple[AttentionUse, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,15 @@ from ...activations.activation import Activation, Formula, formula_name
 from ...core import symbols
 from ...core.errors import SymresError
 from ...core.symbols import z
-from ...layers.nodes import Dense
+from ...layers.mixing import Attention
+from ...layers.nodes import Dense, Drawn
 from ...layers.normalisation import Normaliser
 from ...report.text.formula_text import Maths
 from ..activations.conversion import read as read_activation
 from ..activations.symbolic_tensor import Recording
 from ..models.call_arguments import mean_square
 from ..tracing.run_record import DROPOUTS, PRODUCTS, SUMS, RecordedCall, RunRecord, StreamValue
+from .attention_groups import AttentionGroup
 from .call_rules import (
     AVERAGES,
     NORMS,
@@ -38,6 +40,7 @@ from .call_rules import (
 )
 from .formula_values import (
     DENSE,
+    AttentionUse,
     DenseUse,
     FormulaValue,
     Interpretation,
@@ -64,6 +67,7 @@ class Interpreter:
         entry: the stream value that is ``sr.z``.
         axis: of neurons in the entry, negative; None if it is not known.
         hidden: calls that are not looked at; what they make is a function of what goes in.
+        attention: the attention layers of the run.
     """
 
     record: RunRecord
@@ -71,6 +75,7 @@ class Interpreter:
     entry: int
     axis: int | None = None
     hidden: Sequence[OpaquePart] = ()
+    attention: Sequence[AttentionGroup] = ()
 
     def __post_init__(self) -> None:
         self._values = {self.entry: FormulaValue(z, self.entry, axis=self.axis)}
@@ -81,6 +86,7 @@ class Interpreter:
         self._uses_of_entry = 0
         self._hidden_values: set[int] = set()
         self._draws: dict[tuple[int, tuple[int, ...] | None], FormulaValue] = {}
+        self._attended: dict[sp.Expr, tuple[AttentionUse, list[DenseUse]]] = {}
         self._activations: list[Activation] = []
         self._norms: list[str] = []
         self._passing: set[int] = set()
@@ -94,6 +100,10 @@ class Interpreter:
             NotRead: a call, or the last value, is no part of a layer.
         """
         self._uses_of_entry = sum(call.sources.count(self.entry) for call in calls)
+        read = {call.number for call in calls}.difference(*(part.calls for part in self.hidden))
+        groups = [group for group in self.attention if group.calls <= read]
+        inner = frozenset[int]().union(*(group.inner for group in groups))
+        heads = {group.behind.call.number: group for group in groups}
         for call in calls:
             self._calls[call.number] = call
             part = next((part for part in self.hidden if call.number in part.calls), None)
@@ -102,7 +112,10 @@ class Interpreter:
                 continue
             if self.record.overwritten.intersection(call.sources):
                 raise NotRead(call, "a tensor is changed in place through another view of it")
-            self._read_call(call)
+            if call.number in heads:
+                self._read_attention(call, heads[call.number])
+            elif call.number not in inner:
+                self._read_call(call)
         value = self._values[end]
         expression = self._expression(value, None, uneven=True)
         width = None if value.axis is None else int(self.record.values[end].shape[value.axis])
@@ -112,7 +125,9 @@ class Interpreter:
         dense = tuple(replace(use, C_W=numbered[use.C_W], C_b=numbered[use.C_b]) for use in uses)
         named = {formula.name for formula in expression.atoms(Formula)}
         activations = tuple(activation for activation in self._activations if activation.name in named)
-        return Interpretation(expression, dense, activations, tuple(self._norms), value.axis, value.uneven is not None)
+        attention = tuple(use for node, (use, _) in self._attended.items() if expression.has(node.xreplace(numbered)))
+        norms, is_uneven = tuple(self._norms), value.uneven is not None
+        return Interpretation(expression, dense, activations, norms, value.axis, is_uneven, attention)
 
     def _read_call(self, call: RecordedCall) -> None:
         """What comes out of one call, by the kind of its operation."""
@@ -170,17 +185,57 @@ class Interpreter:
         if is_grouped(call):
             raise NotRead(call, "a grouped convolution: an output channel sees only some of the input channels")
         made = weighted(call)
+        self._use_once(made)
+        self._inputs[call.number] = self._entering(made)
+        self._set(call, self._drawn(call, None))
+
+    def _use_once(self, made: WeightedCall) -> None:
+        """Note weights that were not used before."""
         if any(other.tensor is made.tensor for other in self._weights.values()):
-            raise NotRead(call, "the same weights are used twice in one block")
+            raise NotRead(made.call, "the same weights are used twice in one block")
         if made.bias is not None and any(other.bias is made.bias for other in self._weights.values()):
-            raise NotRead(call, "the same bias is used twice in one block")
+            raise NotRead(made.call, "the same bias is used twice in one block")
+        self._weights[made.call.number] = made
+
+    def _entering(self, made: WeightedCall) -> tuple[sp.Expr, Uneven, tuple[int, ...] | None]:
+        """What a dense layer multiplies: its expression, factors of a norm in it, and the order of positions."""
         source = self._values[made.entering]
         if source.axis not in (None, made.axis):
-            raise NotRead(call, "a dense layer acts along an axis that is not the axis of the neurons")
-        uneven = source.uneven or Uneven()
-        self._inputs[call.number] = (self._expression(source, call, uneven=True), uneven, source.order)
-        self._weights[call.number] = made
-        self._set(call, self._drawn(call, None))
+            raise NotRead(made.call, "a dense layer acts along an axis that is not the axis of the neurons")
+        expression = self._expression(source, made.call, uneven=True)
+        return expression, source.uneven or Uneven(), source.order
+
+    def _read_attention(self, call: RecordedCall, group: AttentionGroup) -> None:
+        """Attention, from the dense layers for queries, keys and values to the one behind the heads."""
+        self._use_once(group.behind)
+        (of_queries, *_, order), (of_keys, *_, other), (of_values, *_, last) = entering = [
+            self._entering(made) for made, _ in group.draws
+        ]
+        if of_keys != of_values or order != other or order != last:
+            raise NotRead(call, "attention whose keys and values are made of different streams")
+        uses = [
+            self._use(made, part, uneven, role)
+            for (made, part), (_, uneven, _), role in zip(group.draws, entering, "QKV", strict=True)
+        ]
+        uses.append(self._use(group.behind, None, Uneven(), "O"))
+        queries, keys, values, behind = uses
+        factor = sp.nsimplify(float(f"{group.use.scale**2 * group.use.head_width:.8g}"), rational=True)
+        node = Attention(
+            of_queries,
+            behind.C_W * values.C_W,
+            behind.C_b,
+            factor * queries.C_W,
+            keys.C_W,
+            C_bQ=factor * queries.C_b,
+            C_bV=values.C_b,
+            C_O=behind.C_W,
+            keys=None if of_keys == of_queries else of_keys,
+        )
+        self._attended[node] = group.use, uses
+        if group.order is not None:
+            flat = group.order if order is None else [order[place] for place in group.order]
+            order = tuple(flat)
+        self._set(call, FormulaValue(node, call.results[0], axis=group.behind.axis, order=order))
 
     def _read_norm(self, call: RecordedCall) -> None:
         """A normaliser, whose weights are one factor, or else part of the variances of the Dense behind it."""
@@ -289,7 +344,7 @@ class Interpreter:
 
     def _uses_in(self, expression: sp.Expr, last: RecordedCall) -> list[DenseUse]:
         """The draws in an expression, in the order of the model."""
-        drawn = expression.atoms(Dense)
+        drawn = expression.atoms(Drawn)
         used = [value for value in self._draws.values() if value.base in drawn]
         for value in used:
             if value.part is not None and any(o.start == value.start and o.part is None for o in used):
@@ -298,7 +353,9 @@ class Interpreter:
             same = value.start == other.start and value.part is not None and other.part is not None
             if same and set(value.part or ()) & set(other.part or ()):
                 raise NotRead(last, "parts of the output of a dense layer that are used separately overlap")
-        return [value.dense for value in used if value.dense is not None]
+        uses = [value.dense for value in used if value.dense is not None]
+        uses += [use for node, (_, those) in self._attended.items() if node in drawn for use in those]
+        return sorted(uses, key=lambda use: use.made.call.number)
 
     def _drawn(self, call: RecordedCall, part: tuple[int, ...] | None) -> FormulaValue:
         """The neurons of a dense layer, or some of them: each set a draw of its own."""
@@ -306,19 +363,23 @@ class Interpreter:
         if (number, part) not in self._draws:
             made = self._weights[call.number]
             inner, uneven, order = self._inputs[call.number]
-            index = len(self._draws) + 1
-            use = DenseUse(
-                call.inside[-1].name or self.record.name_of(made.tensor, call.name),
-                sp.Dummy(f"C_W{index}", positive=True),
-                sp.Dummy(f"C_b{index}", nonnegative=True),
-                made,
-                part,
-                uneven.scale,
-                uneven.shift,
-            )
+            use = self._use(made, part, uneven)
             node = Dense(inner, use.C_W, use.C_b, sp.Rational(use.fan_out) / _WIDTH)
             self._draws[number, part] = FormulaValue(node, number, axis=made.axis, part=part, dense=use, order=order)
         return self._draws[number, part]
+
+    def _use(self, made: WeightedCall, part: tuple[int, ...] | None, uneven: Uneven, role: str = "W") -> DenseUse:
+        """A draw with symbols of its own."""
+        return DenseUse(
+            made.call.inside[-1].name or self.record.name_of(made.tensor, made.call.name),
+            sp.Dummy("C_W", positive=True),
+            sp.Dummy("C_b", nonnegative=True),
+            made,
+            part,
+            uneven.scale,
+            uneven.shift,
+            role,
+        )
 
     def _expression(self, value: FormulaValue, consumer: RecordedCall | None, *, uneven: bool = False) -> sp.Expr:
         """A value as an expression of the layer, its formula as an activation."""
@@ -370,11 +431,19 @@ def _name(calls: Sequence[RecordedCall], formula: sp.Expr) -> str:
 
 
 def _numbered(uses: Sequence[DenseUse]) -> dict[sp.Symbol, sp.Symbol]:
-    """Symbols for the variances in the order of the model: C_W and C_b, with numbers where there are several draws."""
-    if len(uses) == 1:
-        return {uses[0].C_W: symbols.C_W, uses[0].C_b: symbols.C_b}
+    """Symbols for the variances in the order of the model: C_W and C_b, with numbers where there are several draws.
+
+    Of attention C_Q and C_bQ for queries, and so on for K, V and O.
+    """
     made: dict[sp.Symbol, sp.Symbol] = {}
-    for index, use in enumerate(uses, 1):
-        made[use.C_W] = sp.Symbol(f"C_W{index}", positive=True)
-        made[use.C_b] = sp.Symbol(f"C_b{index}", nonnegative=True)
+    for role in dict.fromkeys(use.role for use in uses):
+        alike = [use for use in uses if use.role == role]
+        names = ("C_W", "C_b") if role == "W" else (f"C_{role}", f"C_b{role}")
+        if role == "W" and len(alike) == 1:
+            made |= {alike[0].C_W: symbols.C_W, alike[0].C_b: symbols.C_b}
+            continue
+        for index, use in enumerate(alike, 1):
+            mark = str(index) if len(alike) > 1 else ""
+            made[use.C_W] = sp.Symbol(f"{names[0]}{mark}", positive=True)
+            made[use.C_b] = sp.Symbol(f"{names[1]}{mark}", nonnegative=True)
     return made

@@ -16,16 +16,14 @@ from ...activations.activation import Activation
 from ...core.errors import SymresError
 from ...core.symbols import z
 from ...layers.layer import Layer
-from ...layers.nodes import Dense
+from ...layers.nodes import Drawn
 from ...layers.normalisation import Normaliser
 from ..tracing.run_record import SUMS, ModuleCall, RecordedCall, RunRecord, StreamStep
+from .attention_groups import KINDS_OF_ATTENTION, MIXING, PRODUCTS_OF_STREAMS, FoundAttention, find_attention
 from .call_rules import SLICES
 from .formula_values import DENSE, Interpretation, NotRead, OpaquePart, factored
 from .interpreting import Interpreter
 
-_ATTENTION = frozenset({"scaled_dot_product_attention", "multi_head_attention_forward"})
-_PRODUCTS_OF_MATRICES = frozenset({"matmul", "bmm", "baddbmm", "einsum"})
-_MIXING = "attention: it mixes positions"
 _BRANCHES = "it converts values that depend on the input to Python numbers, to branch on them for instance"
 
 
@@ -83,27 +81,33 @@ class StretchReading:
 
 
 def read_stretches(
-    record: RunRecord, steps: Sequence[StreamStep], block_of: Callable[[str], str]
+    record: RunRecord, steps: Sequence[StreamStep], block_of: Callable[[str], str], *, attention: bool = False
 ) -> list[StretchReading]:
     """Layers and what lies between them, in the order of the model.
 
     A layer ends behind a dense layer or a sum, and behind the norm that follows a sum in the same block (post-LN). A
     norm before a sum or before something opaque is a layer of its own. ``block_of`` gives the repeated block in which
-    a module is, by its name; empty for none.
+    a module is, by its name; empty for none. Attention is read only where it is asked for.
     """
-    return _Layering(record, _with_their_slices(steps), block_of).stretches()
+    calls = [call for step in steps for call in step.calls]
+    found = find_attention(record, calls) if attention else FoundAttention()
+    return _Layering(record, _joined(steps, found), block_of, found).stretches()
 
 
-def _with_their_slices(steps: Sequence[StreamStep]) -> list[StreamStep]:
-    """Steps that take a dense layer apart together with it: its parts are draws of their own."""
+def _joined(steps: Sequence[StreamStep], found: FoundAttention) -> list[StreamStep]:
+    """Steps that take a dense layer apart together with it, whose parts are draws of their own; attention as one."""
     joined: list[StreamStep] = []
     for step in steps:
         is_taken_apart = any(call.name in SLICES and call.sources == (step.entry,) for call in step.calls)
+        numbers = {call.number for call in step.calls}
+        ends = [min(group.calls) for group in found.groups if group.calls & numbers]
         if joined and is_taken_apart and joined[-1].calls[-1].name in DENSE:
-            before = joined.pop()
-            joined.append(StreamStep(before.entry, step.exit, before.calls + step.calls))
-        else:
-            joined.append(step)
+            ends.append(joined[-1].calls[-1].number)
+        calls = step.calls
+        while joined and ends and min(ends) <= joined[-1].calls[-1].number:
+            calls = joined.pop().calls + calls
+        entry = joined[-1].exit if joined else steps[0].entry
+        joined.append(StreamStep(entry, step.exit, calls))
     return joined
 
 
@@ -114,6 +118,7 @@ class _Layering:
     record: RunRecord
     steps: Sequence[StreamStep]
     block_of: Callable[[str], str]
+    found: FoundAttention
 
     def __post_init__(self) -> None:
         self.alone: list[StretchReading] = []  # each step by itself
@@ -197,7 +202,8 @@ class _Layering:
             if any(part.calls >= {call.number for call in calls} for part in opaque):
                 return StretchReading(entry, end, calls, None, tuple(opaque))
             try:
-                equation = Interpreter(self.record, self.activations, entry, axis, opaque).read(calls, end)
+                reader = Interpreter(self.record, self.activations, entry, axis, opaque, self.found.groups)
+                equation = reader.read(calls, end)
                 return StretchReading(entry, end, calls, equation, tuple(opaque))
             except NotRead as problem:
                 call = problem.call or calls[-1]
@@ -205,7 +211,8 @@ class _Layering:
                 inner = [c for c in calls if c is call or (module.name and module in c.inside)]
                 if len(inner) == len(calls) and call is not calls[-1] and calls[-1].name in SUMS:
                     inner = inner[:-1]  # the sum of stream and branch can be read, also in a module that cannot
-                reason = _MIXING if _is_attention(inner) else problem.reason
+                why = [self.found.reasons[c.number] for c in inner if c.number in self.found.reasons]
+                reason = (why or [MIXING])[0] if _is_attention(inner) else problem.reason
                 part = _part(module, call.name, reason, frozenset(c.number for c in inner))
                 if any(part.calls <= old.calls for old in opaque):  # even as it is it cannot stand in an equation
                     part = _part(module, call.name, reason, frozenset(c.number for c in calls))
@@ -219,14 +226,14 @@ def _kind(step: StretchReading) -> StepKind:
     bare = factored(step.equation.expression)[1]
     if bare == z:
         return StepKind.SAME if step.equation.expression == z else StepKind.SCALED
-    if isinstance(bare, Normaliser) and not bare.atoms(Dense):
+    if isinstance(bare, Normaliser) and not bare.atoms(Drawn):
         return StepKind.NORM
-    if isinstance(bare, Dense):
+    if isinstance(bare, Drawn):
         return StepKind.DENSE
     if isinstance(bare, sp.Add):
         terms = [factored(term)[1] for term in bare.args]
         # the stream times what dense layers make of it, as in highway networks
-        has_gate = any(isinstance(term, sp.Mul) and z in term.args and term.has(Dense) for term in terms)
+        has_gate = any(isinstance(term, sp.Mul) and z in term.args and term.has(Drawn) for term in terms)
         if z in terms or all(map(is_drawn, terms)) or has_gate:
             return StepKind.SUM
     return StepKind.OTHER
@@ -234,7 +241,7 @@ def _kind(step: StretchReading) -> StepKind:
 
 def is_drawn(term: sp.Expr) -> bool:
     """Whether a summand is what a dense layer gives, or a norm of that."""
-    return isinstance(term.args[0] if isinstance(term, Normaliser) else term, Dense)
+    return isinstance(term.args[0] if isinstance(term, Normaliser) else term, Drawn)
 
 
 def _part(module: ModuleCall, operation: str, reason: str, calls: frozenset[int]) -> OpaquePart:
@@ -245,8 +252,8 @@ def _part(module: ModuleCall, operation: str, reason: str, calls: frozenset[int]
 def _is_attention(calls: Sequence[RecordedCall]) -> bool:
     """Whether positions are weighted by products of what is there."""
     names = {call.name for call in calls}
-    products = any(call.name in _PRODUCTS_OF_MATRICES and len(call.sources) > 1 for call in calls)
-    return bool(names & _ATTENTION) or ("softmax" in names and products)
+    products = any(call.name in PRODUCTS_OF_STREAMS and len(call.sources) > 1 for call in calls)
+    return bool(names & KINDS_OF_ATTENTION - {"softmax"}) or ("softmax" in names and products)
 
 
 def _merged(parts: list[OpaquePart]) -> list[OpaquePart]:

@@ -11,7 +11,7 @@ import sympy as sp
 
 from ...activations.activation import Activation
 from ...core.display import Fact, Shown
-from ...core.errors import DeclarationError
+from ...core.errors import DeclarationError, UnsupportedLayer
 from ...core.symbols import C, K, z
 from ...functions.floats.float_averages import CompiledExpressions
 from ...layers.layer import Layer
@@ -19,7 +19,7 @@ from ...report.text.formula_text import Maths
 from ...theory.observables.layer_maps import CHI_PERP, KERNEL_MAP
 from ...theory.theory import Theory, derive
 from ...theory.walk.assignments import Assignment
-from ..equations.formula_values import OpaquePart, factored
+from ..equations.formula_values import AttentionUse, OpaquePart, factored
 
 _OBSERVABLES = {observable.name: observable for observable in (KERNEL_MAP, CHI_PERP)}
 _KEPT = 128  # both observables of each layer: more layers than one model has
@@ -79,6 +79,7 @@ class ReadBlock(Shown):
         dense: of each place the dense layers in the order of their symbols.
         activations: in order, each once.
         norms: the names of modules that normalise.
+        attention: how each attention layer makes scores.
         opaque: what was not read, at the first place.
         reason: why it stays measured; empty for a layer.
         remarks: what a reader should know.
@@ -105,7 +106,7 @@ class ReadBlock(Shown):
 
     _names = MappingProxyType(
         {
-            "parts": ("place", "places", "count", "activations", "activation", "norms", "opaque", "dense"),
+            "parts": ("place", "places", "count", "activations", "activation", "norms", "attention", "opaque", "dense"),
             "layer": ("text", "is_known", "form", "form_theory", "layer", "layers", "theory", "skip_weight"),
             "numbers": ("C_W", "C_b", "numbers"),
             "words": ("reason", "remarks", "checks", "unlike_draws"),
@@ -119,6 +120,7 @@ class ReadBlock(Shown):
     dense: tuple[tuple[DenseNumbers, ...], ...]
     activations: tuple[Activation, ...] = ()
     norms: tuple[str, ...] = ()
+    attention: tuple[AttentionUse, ...] = ()
     opaque: tuple[OpaquePart, ...] = ()
     reason: str = ""
     remarks: tuple[str, ...] = ()
@@ -219,6 +221,7 @@ class ReadBlock(Shown):
             values = f"{dense.symbols[0]} = {_range([d.C_W for d in row])}"
             values += f", {dense.symbols[1]} = {_range([d.C_b for d in row])}"
             facts.append(Fact(name, f"{dense.fan_in} to {dense.fan_out}, {values}"))
+        facts += [Fact("heads", use.text) for use in self.attention]
         facts += [Fact("norm", name) for name in self.norms]
         named = {a.name: a for a in self.activations if a.formula.label()[0]}  # a formula says what it is
         facts += [Fact("activation", f"{name}(z) = {Maths(unicode=False)(a.expr)}") for name, a in named.items()]
@@ -249,20 +252,38 @@ def _range(values: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def layer_value(form: Layer, name: str, kernel: float, numbers: Mapping[str, float]) -> float:
-    """An observable of one input in double precision; the covariance of different inputs of a batch is 0.
+def layer_value(
+    form: Layer,
+    name: str,
+    kernel: float,
+    numbers: Mapping[str, float],
+    tokens: int | None = None,
+    covariance: float = 0.0,
+) -> float:
+    """An observable of one input in double precision.
 
     Args:
         form: the layer, variances being symbols.
         name: "kernel_map" or "chi_perp".
         kernel: of the stream that goes in.
         numbers: of the layer's parameters, by name.
+        tokens: how many there are, where the layer mixes them.
+        covariance: of two tokens, or of different inputs of a batch.
 
     Raises:
-        SymresError: it is infinite, or has no definition in averages.
+        SymresError: it is infinite, or has no definition in averages; or the layer mixes tokens, and none are given.
     """
+    if form.program.has_positions:
+        if tokens is None:
+            found = "it depends on how many there are, and on their covariance"
+            raise UnsupportedLayer(f"the {name} of a layer that mixes tokens", found, "ask .theory of the block")
+        chosen = {p.name: numbers[p.name] for p in form.parameters}
+        return float(getattr(_derived(form), name)(K=kernel, C=covariance, T=tokens, **chosen))
     values = {p: numbers[p.name] for p in form.parameters if p.name in numbers}
-    return float(_compiled(form, name)({K: kernel, C: 0.0, **values})[0])
+    return float(_compiled(form, name)({K: kernel, C: covariance, **values})[0])
+
+
+_derived = lru_cache(_KEPT)(derive)
 
 
 @lru_cache(_KEPT)

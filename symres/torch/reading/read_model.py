@@ -25,12 +25,14 @@ from ..tracing.recording import inputs_or_guess, widest_run
 from ..tracing.run_record import ModuleCall, RunRecord, stream_steps
 from .model_reading import Reading
 from .read_block import DenseNumbers, ReadBlock, StretchPlaces, common_name, layer_value
-from .weight_checks import RandomStretch, shared_weights, unlike_draws
+from .weight_checks import RandomStretch, unlike_draws
+from .weight_sharing import shared_weights
 
 _MOST_INPUTS = 16  # that are run
 _GUESSED = 4  # random inputs where none are given
 _LONG = 10**6  # denominators of decimals that nobody typed
 _LONGEST = 600  # characters of an equation that nothing is derived from
+_UNIFORM = "with rotary positions, random networks were compared where all keys weigh alike (queries of zero)"
 _FAR = 6.0  # standard deviations of an average over squares of n weights
 
 
@@ -77,7 +79,7 @@ def reading_of_run(model: nn.Module, arguments: CallArguments, check: bool, seed
     label = type(model).__name__
     with widest_run(model, arguments, seed) as (_, record):
         steps = stream_steps(record, record.required_output(label))
-        stretches = read_stretches(record, steps, block_finder(model))
+        stretches = read_stretches(record, steps, block_finder(model), attention=True)
         generator = torch.Generator().manual_seed(seed) if check else None
         groups: dict[tuple[Any, ...], list[StretchReading]] = {}  # equal stretches together
         order = []
@@ -94,9 +96,11 @@ def _kind_of(stretch: StretchReading) -> tuple[Any, ...]:
     """What makes two stretches the same block of a model."""
     pattern = re.sub(r"(?<![^. ])\d+(?![^.,])", "*", _place(stretch))
     opaque = tuple((part.kind, part.reason) for part in stretch.opaque)
-    shape = None if stretch.equation is None else tuple((d.made.fan_in, d.fan_out) for d in stretch.equation.dense)
+    equation = stretch.equation
+    shape = None if equation is None else tuple((d.made.fan_in, d.fan_out) for d in equation.dense)
+    scores = () if equation is None else tuple(use.key for use in equation.attention)
     said = "" if stretch.layer is not None else _equation(stretch)
-    return pattern, stretch.layer, opaque, shape, said
+    return pattern, stretch.layer, opaque, shape, scores, said
 
 
 def _place(stretch: StretchReading) -> str:
@@ -131,6 +135,7 @@ def _block(record: RunRecord, group: Sequence[StretchReading], generator: torch.
         dense=tuple(map(_numbers, group)),
         activations=() if first.equation is None else first.equation.activations,
         norms=tuple(common_name(names) for names in zip(*norms, strict=True)),
+        attention=() if first.equation is None else first.equation.attention,
         opaque=first.opaque,
         reason=first.reason,
         remarks=_remarks(group),
@@ -180,13 +185,16 @@ def _checked(
             return replace(block, form=None, reason=reason)
     if not comparisons:
         return replace(block, remarks=(*block.remarks, "too narrow to be compared with random networks"))
+    checks = tuple(f"{comparison}, {comparison.networks} networks" for comparison in comparisons)
+    if block.attention:
+        said = [_UNIFORM] if any(use.rope is not None for use in block.attention) else []
+        return replace(block, checks=checks, remarks=(*block.remarks, *said))
     unlike, remarks_on_draws = unlike_draws(record, group, block)
     kernel, theory = network.own_kernel(K), layer_value(block.form, "kernel_map", K, numbers)
     width = min([record.values[group[0].exit].shape[-1], *(use.fan_out for use in network.uses)])
     if abs(kernel - theory) > _FAR * (2 / width) ** 0.5 * abs(theory):
         remark = f"on Gaussian inputs its own weights give the kernel {kernel:.4g}, independent weights {theory:.4g}"
         remarks_on_draws = (remark, *remarks_on_draws)
-    checks = tuple(f"{comparison}, {comparison.networks} networks" for comparison in comparisons)
     return replace(block, checks=checks, remarks=(*block.remarks, *remarks_on_draws), unlike_draws=unlike)
 
 

@@ -10,16 +10,18 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
+import sympy as sp
 import torch
 from torch.nn import functional
 from torch.utils._pytree import tree_map
 
-from ...core.errors import SymresError
+from ...core.errors import SymresError, UnsupportedLayer
 from ...layers.layer import Layer
 from ...layers.normalisation import BatchNorm
-from ..equations.formula_values import DenseUse, fresh_weights, is_padded
+from ..equations.formula_values import AttentionUse, DenseUse, fresh_weights, is_padded
 from ..equations.layering import StretchReading
 from ..measuring.place_signals import average
 from ..tracing.run_record import RecordedCall, RunRecord, made_again
@@ -35,6 +37,7 @@ _ENTRIES = 2**15  # of a Gaussian stream, unless one input has more
 _DRAWS = 2**25  # weights in all networks, for models whose layers have very many
 _PRODUCTS = 2**33  # of numbers in all networks: some ten seconds
 _BATCH = 256  # inputs over which batch normalisation averages, positions of images counting as inputs
+_SHARED = 0.5  # of the variance of tokens that attend to each other
 _ROUNDING = 1e-9  # relative, of the numbers of the theory
 
 
@@ -50,6 +53,7 @@ class Comparison:
         theory: at infinite width.
         allowed: how far the two may be apart: standard errors and corrections of order 1/n.
         networks: how many.
+        tokens: how many a position sees, where the layer mixes them.
     """
 
     quantity: str
@@ -59,6 +63,7 @@ class Comparison:
     theory: float
     allowed: float
     networks: int
+    tokens: int = 0
 
     @property
     def agrees(self) -> bool:
@@ -67,7 +72,8 @@ class Comparison:
 
     def __str__(self) -> str:
         name = "the next kernel" if self.quantity == "kernel_map" else "the squared Jacobian norm"
-        return f"{name} at K = {self.K:.4g} is {self.measured:.4g} +- {self.error:.2g}, in theory {self.theory:.4g}"
+        where = f"K = {self.K:.4g}" + (f" and {self.tokens} tokens" if self.tokens else "")
+        return f"{name} at {where} is {self.measured:.4g} +- {self.error:.2g}, in theory {self.theory:.4g}"
 
 
 class RandomStretch:
@@ -83,6 +89,8 @@ class RandomStretch:
         assert stretch.equation is not None
         self._stretch, self._generator = stretch, generator
         self.uses: Sequence[DenseUse] = stretch.equation.dense
+        self._seen = _seen(stretch.equation.attention, record.values[stretch.entry])
+        self._is_rotary = any(use.rope is not None for use in stretch.equation.attention)
         entry, end = record.values[stretch.entry], record.values[stretch.exit]
         self._shape = list(entry.shape)
         self._mixes_inputs = any(call.name == "batch_norm" for call in stretch.calls)
@@ -91,7 +99,8 @@ class RandomStretch:
         self._narrowest = min([int(end.shape[axis]), *widths])
         outside = [value.numel() // (len(value) * value.shape[axis]) for value in (entry, end) if len(value)]
         self._positions = max(1, min(outside, default=1)) if self._mixes_inputs else 1
-        self._shape[0] = self._most_inputs()
+        if not stretch.equation.attention:  # whose code has written shapes
+            self._shape[0] = self._most_inputs()
         averaged = self._shape[0] * self._positions
         self._correction = _PER_WIDTH / self._narrowest + (_PER_WIDTH / averaged if self._mixes_inputs else 0)
         drawn = sum(use.made.tensor.numel() for use in self.uses)
@@ -109,26 +118,36 @@ class RandomStretch:
 
         Returns:
             Nothing for layers of a few neurons.
+
+        Attention is compared on tokens whose covariance is half their variance, at positions that see few, many and all
+        of them, with uniform weights where embeddings rotate.
+
+        Raises:
+            UnsupportedLayer: a mask of attention leaves nothing that is exact.
         """
         if self._narrowest < _NARROW:
             return []
+        if self._is_rotary:
+            numbers = {**numbers, **dict.fromkeys((symbol.name for symbol in self._of_queries), 0.0)}
         compared: list[Comparison] = []
         for K in (kernel, 2 * kernel):
             expected = {}
-            for column, name in enumerate(("kernel_map", "chi_perp")[: 1 if self._mixes_inputs else 2]):
+            names = ("kernel_map", "chi_perp")[: 1 if self._mixes_inputs else 2]
+            for column, (tokens, name) in enumerate(product(self._seen, names)):
                 # of chi_perp, other inputs of a batch have a part in it; any of both may be unknown, or infinite
                 with suppress(SymresError):
-                    expected[column] = name, layer_value(form, name, K, numbers)
-            samples: list[tuple[float, float]] = []
+                    values = layer_value(form, name, K, numbers, tokens or None, _SHARED * K if tokens else 0.0)
+                    expected[column] = name, tokens, values
+            samples: list[list[float]] = []
             for networks in self._counts:
                 while len(samples) < networks:
                     samples.append(self._sample(K))
                 at_kernel = []
-                for column, (name, theory) in expected.items():
+                for column, (name, tokens, theory) in expected.items():
                     mean = average(np.array(samples)[:, [column]])
                     allowed = _STANDARD_ERRORS * mean.error + (self._correction + _ROUNDING) * abs(theory)
                     if math.isfinite(theory):
-                        compared_numbers = (float(mean), mean.error, theory, allowed, len(samples))
+                        compared_numbers = (float(mean), mean.error, theory, allowed, len(samples), tokens)
                         at_kernel.append(Comparison(name, K, *compared_numbers))
                 if all(comparison.agrees for comparison in at_kernel):
                     break
@@ -152,18 +171,43 @@ class RandomStretch:
             return self._shape[0]
 
     def _stream(self, K: float) -> torch.Tensor:
-        """A Gaussian stream."""
-        return torch.randn(self._shape, generator=self._generator, dtype=torch.float64) * math.sqrt(K)
+        """A Gaussian stream; of tokens that attend to each other, with a covariance."""
+        stream = torch.randn(self._shape, generator=self._generator, dtype=torch.float64)
+        if any(self._seen):
+            common = torch.randn(self._common, generator=self._generator, dtype=torch.float64)
+            stream = stream * math.sqrt(1 - _SHARED) + common * math.sqrt(_SHARED)
+        return stream * math.sqrt(K)
 
-    def _sample(self, K: float) -> tuple[float, float]:
-        """Mean square and squared Jacobian norm of one network with fresh weights."""
+    @property
+    def _common(self) -> list[int]:
+        """The shape of what all tokens have in common."""
+        assert self._stretch.equation is not None
+        axis = -1 if self._stretch.equation.axis is None else self._stretch.equation.axis
+        return [n if a in (0, len(self._shape) + axis) else 1 for a, n in enumerate(self._shape)]
+
+    @property
+    def _of_queries(self) -> list[sp.Symbol]:
+        return [symbol for use in self.uses if use.role == "Q" for symbol in (use.C_W, use.C_b)]
+
+    def _sample(self, K: float) -> list[float]:
+        """Mean square and squared Jacobian norm of one network with fresh weights, for each number of tokens seen."""
         weights = fresh_weights(self.uses, self._generator)
+        for use in self.uses if self._is_rotary else ():
+            if use.role == "Q":  # queries of zero weigh all keys alike
+                for tensor, rows in ((use.made.tensor, use.made.rows), (use.made.bias, 0)):
+                    if tensor is not None:
+                        weights[id(tensor)].index_fill_(rows, use.made.indices(use.part).cpu(), 0.0)
         stream = self._stream(K).requires_grad_()
+        sampled: list[float] = []
         with torch.enable_grad():
             out = self._run(stream, weights)
             signs = torch.randint(0, 2, out.shape, generator=self._generator, dtype=torch.float64) * 2 - 1
-            (gradient,) = torch.autograd.grad((out * signs).sum(), stream)
-        return float(out.detach().square().mean()), float(gradient.square().sum() / out.numel())
+            for place in self._seen.values():
+                there = out if place is None else out[:, place]
+                chosen = signs if place is None else signs[:, place]
+                (gradient,) = torch.autograd.grad((there * chosen).sum(), stream, retain_graph=True)
+                sampled += [float(there.detach().square().mean()), float(gradient.square().sum() / there.numel())]
+        return sampled[:: 2 if self._mixes_inputs else 1]
 
     def _run(self, stream: torch.Tensor, weights: Mapping[int, torch.Tensor]) -> torch.Tensor:
         """The calls on a stream, some weights being replaced."""
@@ -181,6 +225,29 @@ class RandomStretch:
         return values[self._stretch.exit].to(torch.float64)
 
 
+def _seen(attention: Sequence[AttentionUse], entry: torch.Tensor) -> dict[int, int | None]:
+    """Numbers of tokens that a position sees, with a position that does, None for all; 0 where none are mixed.
+
+    The first layer with a mask is exact for tokens of one covariance: a position is one of those that it sees.
+
+    Raises:
+        UnsupportedLayer: scores have biases, masks of heads or inputs differ, or tokens were masked before.
+    """
+    if not attention:
+        return {0: None}
+    masks = [use for use in attention if use.is_causal or use.mask is not None]
+    tokens = entry[0, ..., 0].numel()
+    if not masks and entry.ndim == 3:
+        return {tokens: None}
+    mask = np.triu(np.full((tokens, tokens), -np.inf), 1) if attention[0].mask is None else attention[0].mask
+    if len(attention) > 1 or entry.ndim != 3 or mask.shape != (tokens, tokens) or np.isfinite(mask[mask != 0]).any():
+        found = "masks or biases of its scores leave no position for which the theory is exact"
+        raise UnsupportedLayer("attention beside networks of random weights", found, "compare its predictions")
+    counts = (mask == 0).sum(axis=1)
+    order = np.argsort(counts, kind="stable")
+    return {int(counts[place]): int(place) for place in (order[0], order[len(order) // 2], order[-1]) if counts[place]}
+
+
 def _without_border(
     call: RecordedCall, values: Mapping[int, torch.Tensor]
 ) -> tuple[RecordedCall, Mapping[int, torch.Tensor]]:
@@ -196,38 +263,6 @@ def _without_border(
     entering = arguments["input"].number
     padded = functional.pad(values[entering], border, mode="circular")
     return replace(call, args=(), kwargs={**arguments, "padding": 0}), {entering: padded}
-
-
-def shared_weights(record: RunRecord, stretches: Sequence[StretchReading]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of weights that several dense layers share, transposed perhaps, and notes: also on tables of embeddings."""
-    uses = [use for each in stretches if each.equation is not None for use in each.equation.dense]
-    of_calls = {use.made.call.number: use for use in uses}
-    tables = [
-        tensor
-        for call in record.calls
-        if call.name == "embedding"
-        for tensor in [*call.args, *call.kwargs.values()]
-        if isinstance(tensor, torch.Tensor) and tensor.is_floating_point()
-    ]
-    shared: dict[str, None] = {}
-    tied: dict[str, None] = {}
-    for number, use in of_calls.items():
-        name = record.name_of(use.made.tensor, use.name).removesuffix(".weight")
-        if any(_overlap(use.made.tensor, o.made.tensor) for other, o in of_calls.items() if other != number):
-            shared[name] = None
-        if any(_overlap(use.made.tensor, table) for table in tables):
-            tied[name] = None
-    notes = [f"the weights {name} are used in several layers; the theory draws new ones for each" for name in shared]
-    notes += [f"the weights of {name} are also the table of an embedding; the theory draws new ones" for name in tied]
-    return tuple(sorted(shared)), tuple(notes)
-
-
-def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two tensors are views of the same numbers, or of a stretch of memory that both have."""
-    start, begin = one.storage_offset(), other.storage_offset()
-    lengths = [sum((n - 1) * step for n, step in zip(t.shape, t.stride(), strict=True)) for t in (one, other)]
-    is_one_memory = one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
-    return is_one_memory and start <= begin + lengths[1] and begin <= start + lengths[0]
 
 
 def unlike_draws(

@@ -30,6 +30,8 @@ _ARGUMENTS = {
     "var": "input dim unbiased keepdim",
     "layer_norm": "input normalized_shape weight bias eps",
     "rms_norm": "input normalized_shape weight eps",
+    "softmax": "input dim",
+    "scaled_dot_product_attention": "query key value attn_mask dropout_p is_causal scale enable_gqa",
     "batch_norm": "input running_mean running_var weight bias training momentum eps",
     **dict.fromkeys(CONVOLUTIONS, "input weight bias stride padding dilation groups"),
     **dict.fromkeys(TRANSPOSED, "input weight bias stride padding output_padding groups dilation"),

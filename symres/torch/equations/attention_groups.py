@@ -1,0 +1,364 @@
+"""Attention among recorded calls: from where a softmax weighs positions, outwards to the dense layers around it."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from ..tracing.run_record import RecordedCall, RunRecord
+from .formula_values import DENSE, AttentionUse, NotRead, WeightedCall, is_grouped, weighted
+from .head_maps import HeadMap, angles, is_close, rerun
+
+PRODUCTS_OF_STREAMS = frozenset({"matmul", "bmm", "baddbmm", "einsum"})
+MIXING = "attention: it mixes positions"
+_FUSED = "multi_head_attention_forward"  # all of PyTorch's attention in one call
+KINDS_OF_ATTENTION = frozenset({"softmax", "scaled_dot_product_attention", _FUSED})
+_SIGNATURE = inspect.signature(functional.multi_head_attention_forward)
+_UNSEEN = -1e4  # what is added to the score of a key that is not seen, at most
+_ROUNDING = 1e-4  # relative, of numbers that some models round to 32 bits
+_SOME = "attention to some of the positions of an input only, or to other inputs"
+_NONE_BEHIND = "attention without a dense layer right behind its heads: the stream is not Gaussian there"
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionGroup:
+    """Calls that are one attention layer.
+
+    Args:
+        use: how it makes scores.
+        draws: the weights of queries, keys and values, each with the neurons that are meant (None for all).
+        behind: the dense layer behind the heads.
+        inner: numbers of the calls between dense layers.
+        order: the position of the query that each position of the result has, flat; None where it is the same.
+    """
+
+    use: AttentionUse
+    draws: tuple[tuple[WeightedCall, tuple[int, ...] | None], ...]
+    behind: WeightedCall
+    inner: frozenset[int] = frozenset()
+    order: tuple[int, ...] | None = None
+
+    @property
+    def calls(self) -> frozenset[int]:
+        """The numbers of all calls."""
+        return self.inner | {self.behind.call.number, *(made.call.number for made, _ in self.draws)}
+
+
+@dataclass(eq=False)
+class FoundAttention:
+    """The attention layers of a run, and why others are none.
+
+    Args:
+        groups: those that were understood.
+        reasons: why others were not, by the number of the call at their heart.
+    """
+
+    groups: list[AttentionGroup] = field(default_factory=list)
+    reasons: dict[int, str] = field(default_factory=dict)
+
+
+def find_attention(record: RunRecord, calls: Sequence[RecordedCall]) -> FoundAttention:
+    """The attention layers among calls, which are in order."""
+    found, search = FoundAttention(), _Search(record, calls)
+    for call in calls:
+        if call.name in KINDS_OF_ATTENTION:
+            try:
+                with torch.no_grad():
+                    found.groups.append(search.group(call))
+            except NotRead as problem:
+                found.reasons[call.number] = problem.reason
+            except (RuntimeError, ValueError, IndexError):  # calls that do not take other numbers
+                found.reasons[call.number] = MIXING
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Product:
+    """A product of two matrices that depend on the input, with axes in the order of ``matmul``."""
+
+    call: RecordedCall
+
+    def __post_init__(self) -> None:
+        if self.call.name == "baddbmm" or len(self.call.sources) != 2:
+            raise NotRead(self.call, MIXING)
+
+    def oriented(self, which: int, tensor: torch.Tensor) -> torch.Tensor:
+        """The left operand as (..., rows, summed), the right one as (..., columns, summed), the result."""
+        if self.call.name != "einsum":
+            return tensor.mT if which == 1 else tensor
+        entering, _, result = str(self.call.args[0]).replace(" ", "").partition("->")
+        left, _, right = entering.partition(",")
+        batch = [c for c in result if c in left and c in right]
+        rows, columns = ([c for c in result if c in one and c not in batch] for one in (left, right))
+        summed = [c for c in left if c not in result]
+        wanted = batch + (rows + summed, columns + summed, rows + columns)[which]
+        operand = (left, right, result)[which]
+        if sorted(wanted) != sorted(operand) or {len(rows), len(columns), len(summed)} != {1}:
+            raise NotRead(self.call, MIXING)
+        return tensor.permute([operand.index(c) for c in wanted])
+
+
+_Place = tuple[int, Callable[[torch.Tensor], torch.Tensor]]  # a value, and what makes (..., positions, neurons) of it
+
+
+@dataclass(frozen=True, eq=False)
+class _Core:
+    """From queries, keys and values to weighted values.
+
+    Args:
+        sides: the queries, keys and values.
+        out: what comes out.
+        inner: the calls between them.
+        scale: of scores.
+        mask: what is added to them, shape (..., queries, keys) or fewer axes; None for nothing.
+    """
+
+    sides: tuple[_Place, _Place, _Place]
+    out: _Place
+    inner: tuple[RecordedCall, ...]
+    scale: float
+    mask: torch.Tensor | None
+
+
+class _Search:
+    """The calls of a run by what they make and read."""
+
+    def __init__(self, record: RunRecord, calls: Sequence[RecordedCall]) -> None:
+        self._record = record
+        self._makers = {number: call for call in calls for number in call.results}
+        self._readers: dict[int, list[RecordedCall]] = {}
+        for call in calls:
+            for number in dict.fromkeys(call.sources):
+                self._readers.setdefault(number, []).append(call)
+
+    def group(self, call: RecordedCall) -> AttentionGroup:
+        """The attention layer whose heart a call is.
+
+        Raises:
+            NotRead: it is none that the theory knows.
+        """
+        if call.name == _FUSED:
+            return self._fused(call)
+        core = self._written_out(call) if call.name == "softmax" else self._with_kernel(call)
+        made = [self._dense_before(call, number) for number, _ in core.sides]
+        queries, keys, values = maps = [
+            HeadMap(self._record, dense, calls, *side) for (dense, calls), side in zip(made, core.sides, strict=True)
+        ]
+        turns = [side.turn for side in maps]
+        is_alike = (turns[0] is None) == (turns[1] is None) and (
+            turns[0] is None or turns[1] is None or is_close(turns[0], turns[1])
+        )
+        if not is_alike or turns[2] is not None or abs(values.factor - 1) > _ROUNDING:
+            raise NotRead(call, "attention whose queries, keys or values are scaled or turned in an unknown way")
+        self._check_places(call, maps)
+        behind, between, order = self._behind(call, core.out, queries, values)
+        inner = (*core.inner, *between, *(one for _, calls in made for one in calls))
+        if not all(one.has_gradients for one in inner):
+            raise NotRead(call, "attention that stops gradients")
+        is_causal, mask = _arranged(core.mask, (queries.places.shape[-1], keys.places.shape[-1]))
+        use = AttentionUse(
+            heads=queries.neurons // queries.width,
+            head_width=queries.width,
+            key_heads=keys.neurons // keys.width,
+            is_causal=is_causal,
+            mask=mask,
+            rope=None if turns[0] is None else angles(turns[0]),
+            scale=core.scale * math.sqrt(queries.factor * keys.factor),
+        )
+        draws = tuple((side.made, side.part) for side in maps)
+        return AttentionGroup(use, draws, behind, frozenset(one.number for one in inner), order)
+
+    def _with_kernel(self, call: RecordedCall) -> _Core:
+        """PyTorch's function of queries, keys and values."""
+        arguments = call.by_name
+        mask, width = arguments.get("attn_mask"), self._record.values[call.sources[0]].shape[-1]
+        if arguments.get("dropout_p", 0.0) > 0:
+            raise NotRead(call, "dropout is active")
+        if len(call.sources) != 3:
+            raise NotRead(call, "attention with a mask that depends on the input")
+        if mask is not None and mask.dtype == torch.bool:
+            mask = torch.zeros(mask.shape).masked_fill(~mask.cpu(), -math.inf)
+        if arguments.get("is_causal", False):
+            queries, keys = (self._record.values[number].shape[-2] for number in call.sources[:2])
+            mask = torch.full((queries, keys), -math.inf).triu(1)
+        sides = tuple((number, torch.Tensor.contiguous) for number in call.sources)
+        scale = arguments.get("scale")
+        inner, out = (call,), (call.results[0], torch.Tensor.contiguous)
+        return _Core(sides, out, inner, width**-0.5 if scale is None else float(scale), mask)  # type: ignore[arg-type]
+
+    def _written_out(self, call: RecordedCall) -> _Core:
+        """Products of matrices around a softmax.
+
+        What is done to scores before it must be a factor and a summand, and nothing happens to weights behind it.
+        """
+        before: list[RecordedCall] = []
+        behind: list[RecordedCall] = []
+        scores, weights = call.sources[0], call.results[0]
+        while (maker := self._makers.get(scores)) is not None and maker.name not in PRODUCTS_OF_STREAMS:
+            if len(maker.sources) != 1:
+                raise NotRead(call, MIXING)
+            before.insert(0, maker)
+            scores = maker.sources[0]
+        while (reader := self._only_reader(call, weights)).name not in PRODUCTS_OF_STREAMS:
+            behind.append(reader)
+            weights = reader.results[0]
+        if maker is None or call.by_name.get("dim") not in (-1, self._record.values[call.sources[0]].ndim - 1):
+            raise NotRead(call, MIXING)
+        product, weighing = _Product(maker), _Product(reader)
+        plain = self._record.values[scores].detach()
+        shares = self._record.values[call.results[0]].detach()
+        same = rerun(behind, {call.results[0]: shares})[weights]
+        shape = self._record.values[call.sources[0]].shape
+        if weighing.call.sources[0] != weights or not is_close(same.reshape(-1), shares.reshape(-1)):
+            raise NotRead(call, "attention whose weights are changed behind the softmax")
+        if product.oriented(2, plain).shape != plain.shape:
+            raise NotRead(call, MIXING)
+
+        def scored(entries: torch.Tensor) -> torch.Tensor:
+            return rerun(before, {scores: entries})[call.sources[0]].double()
+
+        mask = scored(torch.zeros_like(plain))
+        seen = mask > _UNSEEN
+        scale = float((scored(torch.ones_like(plain)) - mask)[seen].mean())
+        draws = torch.randn(plain.shape, generator=torch.Generator().manual_seed(0)).to(plain)
+        if not is_close(scored(draws)[seen], (mask + scale * draws.double().reshape(shape))[seen]):
+            raise NotRead(call, "attention whose scores are bent before the softmax")
+        sides = [(product.call.sources[side], partial(product.oriented, side)) for side in (0, 1)]
+        values = (weighing.call.sources[1], partial(weighing.oriented, 1))
+        # values are (..., neurons, keys) as the right operand of a product: keys are summed
+        turned = (values[0], lambda tensor: values[1](tensor).mT)
+        out = (weighing.call.results[0], partial(weighing.oriented, 2))
+        return _Core((*sides, turned), out, (maker, *before, call, *behind, reader), scale, mask)  # type: ignore[arg-type]
+
+    def _only_reader(self, call: RecordedCall, number: int) -> RecordedCall:
+        readers = self._readers.get(number, [])
+        if len(readers) != 1 or len(readers[0].results) != 1:
+            raise NotRead(call, _NONE_BEHIND)
+        return readers[0]
+
+    def _dense(self, call: RecordedCall) -> WeightedCall | None:
+        """The dense layer that a call is; None if it is none."""
+        try:
+            return weighted(call) if call.name in DENSE and not is_grouped(call) else None
+        except NotRead:
+            return None
+
+    def _dense_before(self, heart: RecordedCall, number: int) -> tuple[WeightedCall, list[RecordedCall]]:
+        """The only dense layer that a value comes from, and the calls behind that."""
+        pending, dense, between = [number], {}, {}
+        while pending:
+            maker = self._makers.get(pending.pop())
+            if maker is None:
+                raise NotRead(heart, "attention without dense layers for its queries, keys and values")
+            made = self._dense(maker)
+            if made is not None:
+                dense[maker.number] = made
+            elif maker.number not in between:
+                between[maker.number] = maker
+                pending += maker.sources
+        if len(dense) != 1:
+            raise NotRead(heart, "attention whose queries, keys or values come from several dense layers")
+        return dense.popitem()[1], [between[key] for key in sorted(between)]
+
+    def _check_places(self, heart: RecordedCall, maps: Sequence[HeadMap]) -> None:
+        """Every position attends to those of its input, each once."""
+        rows = [torch.unique(side.places.reshape(-1, side.places.shape[-1]), dim=0) for side in maps]
+        inputs = len(self._record.values[0])
+        is_whole = all(len(each) == inputs and len(each.unique()) == each.numel() for each in rows)
+        is_alike = torch.equal(rows[1], rows[2]) and (rows[0].shape != rows[1].shape or torch.equal(rows[0], rows[1]))
+        if not is_whole or not is_alike:
+            raise NotRead(heart, _SOME)
+
+    def _behind(
+        self, heart: RecordedCall, out: _Place, queries: HeadMap, values: HeadMap
+    ) -> tuple[WeightedCall, list[RecordedCall], tuple[int, ...] | None]:
+        """The dense layer behind the heads, the calls before it, and the order of its positions."""
+        (number, oriented), between = out, []
+        entries = torch.arange(self._record.values[number].numel()).reshape(self._record.values[number].shape)
+        reader = self._only_reader(heart, number)
+        while (behind := self._dense(reader)) is None:
+            if len(set(reader.sources)) != 1:
+                raise NotRead(heart, _NONE_BEHIND)
+            between.append(reader)
+            reader = self._only_reader(heart, reader.results[0])
+        filled = entries.to(self._record.values[number])
+        joined = rerun(between, {number: filled})[behind.entering].movedim(behind.axis, -1).round().long().cpu()
+        if not torch.equal(joined.flatten().sort().values, entries.flatten()):
+            raise NotRead(heart, _NONE_BEHIND)
+        places = oriented(entries)
+        position = torch.empty(entries.numel(), dtype=torch.long)
+        position[places.flatten()] = queries.places.cpu().unsqueeze(-1).expand(places.shape).flatten()
+        ordered = position[joined].reshape(-1, joined.shape[-1])
+        if not torch.equal(ordered, ordered[:, :1].expand_as(ordered)) or queries.neurons * values.width != (
+            joined.shape[-1] * queries.width
+        ):
+            raise NotRead(heart, _NONE_BEHIND)
+        order = ordered[:, 0]
+        is_same = torch.equal(order, torch.arange(len(order)))
+        return behind, between, None if is_same else tuple(order.tolist())
+
+    def _fused(self, call: RecordedCall) -> AttentionGroup:
+        """PyTorch's attention with its weights, in one call; positions are the first axis."""
+        bound = _SIGNATURE.bind(*call.args, **call.kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
+        entering = [given[name] for name in ("query", "key", "value")]
+        queries, keys = (self._record.values[value.number].shape for value in entering[:2])
+        if given["training"] and given["dropout_p"] > 0:
+            raise NotRead(call, "dropout is active")
+        extras = ("bias_k", "bias_v", "static_k", "static_v")
+        if any(given[name] is not None for name in extras) or given["add_zero_attn"] or entering[1] != entering[2]:
+            raise NotRead(call, MIXING)
+        if len(queries) != 3 or queries[1] != len(self._record.values[0]):
+            raise NotRead(call, _SOME)
+        width, heads = queries[-1], given["num_heads"]
+        tensors, bias = [given["in_proj_weight"]] * 3, given["in_proj_bias"]
+        parts: list[tuple[int, ...] | None] = [tuple(range(k * width, (k + 1) * width)) for k in range(3)]
+        if given["use_separate_proj_weight"]:
+            if bias is not None and bias.any():
+                raise NotRead(call, "attention with biases for queries, keys and values of different widths")
+            tensors, bias = [given[f"{side}_proj_weight"] for side in "qkv"], None
+            parts = [None] * 3
+        draws = tuple(
+            (WeightedCall(call, value.number, tensor, 0, bias, -1), part)
+            for value, tensor, part in zip(entering, tensors, parts, strict=True)
+        )
+        behind = WeightedCall(call, -1, given["out_proj_weight"], 0, given["out_proj_bias"], -1)
+        masks = [given["attn_mask"], given["key_padding_mask"]]
+        if masks[0] is not None and masks[0].ndim == 3:
+            masks[0] = masks[0].unflatten(0, (-1, heads))
+        if masks[1] is not None:
+            masks[1] = masks[1][:, None, None]
+        added = [
+            torch.zeros(mask.shape).masked_fill(mask.cpu(), -math.inf) if mask.dtype == torch.bool else mask.cpu()
+            for mask in masks
+            if mask is not None
+        ]
+        is_causal, mask = _arranged(sum(added) if added else None, (queries[0], keys[0]))
+        return AttentionGroup(
+            AttentionUse(heads, width // heads, heads, is_causal, mask, None, (width // heads) ** -0.5), draws, behind
+        )
+
+
+def _arranged(mask: torch.Tensor | None, shape: tuple[int, int]) -> tuple[bool, np.ndarray | None]:
+    """Whether a mask is the causal one, and what it is otherwise, with as few entries as say it."""
+    if mask is None:
+        return False, None
+    mask = mask.detach().cpu().double()
+    mask = mask.masked_fill(mask <= _UNSEEN, -math.inf).reshape([1] * (4 - mask.ndim) + list(mask.shape))
+    mask = mask.expand(*mask.shape[:2], *shape)
+    for axis in (0, 1):
+        first = mask.narrow(axis, 0, 1)
+        mask = first if torch.equal(mask, first.expand_as(mask)) else mask
+    if not mask.any():
+        return False, None
+    if torch.equal(mask[0, 0], torch.full(shape, -math.inf, dtype=mask.dtype).triu(1)) and mask.shape[:2] == (1, 1):
+        return True, None
+    return False, (mask[0, 0] if mask.shape[:2] == (1, 1) else mask).numpy()
