@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from ..tracing.run_record import RecordedCall, RunRecord
+from ..tracing.run_record import RecordedCall, RunRecord, StreamValue
 from .formula_values import DENSE, AttentionUse, NotRead, WeightedCall, is_grouped, weighted
 from .head_maps import HeadMap, angles, is_close, rerun
 
@@ -22,8 +22,10 @@ _FUSED = "multi_head_attention_forward"  # all of PyTorch's attention in one cal
 KINDS_OF_ATTENTION = frozenset({"softmax", "scaled_dot_product_attention", _FUSED})
 _SIGNATURE = inspect.signature(functional.multi_head_attention_forward)
 _UNSEEN = -1e4  # what is added to the score of a key that is not seen, at most
+_LARGE = 100.0  # scores that functions such as tanh would bend
 _ROUNDING = 1e-4  # relative, of numbers that some models round to 32 bits
-_SOME = "attention to some of the positions of an input only, or to other inputs"
+_SOME = "attention to some of the positions of an input only, or to other inputs (the first axis counts inputs)"
+_TIED = "queries and keys with the same weights: the score of a token with itself grows like the root of d_head"
 _NONE_BEHIND = "attention without a dense layer right behind its heads: the stream is not Gaussian there"
 
 
@@ -151,6 +153,8 @@ class _Search:
         queries, keys, values = maps = [
             HeadMap(self._record, dense, calls, *side) for (dense, calls), side in zip(made, core.sides, strict=True)
         ]
+        if queries.made.tensor is keys.made.tensor and set(queries.chosen) & set(keys.chosen):
+            raise NotRead(call, _TIED)
         turns = [side.turn for side in maps]
         is_alike = (turns[0] is None) == (turns[1] is None) and (
             turns[0] is None or turns[1] is None or is_close(turns[0], turns[1])
@@ -227,7 +231,7 @@ class _Search:
         mask = scored(torch.zeros_like(plain))
         seen = mask > _UNSEEN
         scale = float((scored(torch.ones_like(plain)) - mask)[seen].mean())
-        draws = torch.randn(plain.shape, generator=torch.Generator().manual_seed(0)).to(plain)
+        draws = torch.randn(plain.shape, generator=torch.Generator().manual_seed(0)).to(plain) * (_LARGE / scale)
         if not is_close(scored(draws)[seen], (mask + scale * draws.double().reshape(shape))[seen]):
             raise NotRead(call, "attention whose scores are bent before the softmax")
         sides = [(product.call.sources[side], partial(product.oriented, side)) for side in (0, 1)]
@@ -288,8 +292,10 @@ class _Search:
                 raise NotRead(heart, _NONE_BEHIND)
             between.append(reader)
             reader = self._only_reader(heart, reader.results[0])
-        filled = entries.to(self._record.values[number])
-        joined = rerun(between, {number: filled})[behind.entering].movedim(behind.axis, -1).round().long().cpu()
+        middle = entries.numel() // 2  # an activation bends numbers of one sign at least
+        filled = (entries - middle).to(self._record.values[number])
+        image = rerun(between, {number: filled})[behind.entering].movedim(behind.axis, -1)
+        joined = image.round().long().cpu() + middle
         if not torch.equal(joined.flatten().sort().values, entries.flatten()):
             raise NotRead(heart, _NONE_BEHIND)
         places = oriented(entries)
@@ -310,6 +316,8 @@ class _Search:
         bound.apply_defaults()
         given = bound.arguments
         entering = [given[name] for name in ("query", "key", "value")]
+        if not all(isinstance(value, StreamValue) for value in entering):
+            raise NotRead(call, "attention to values that do not depend on the first input")
         queries, keys = (self._record.values[value.number].shape for value in entering[:2])
         if given["training"] and given["dropout_p"] > 0:
             raise NotRead(call, "dropout is active")

@@ -94,8 +94,12 @@ class HeadMap:
     @property
     def part(self) -> tuple[int, ...] | None:
         """Which of the neurons of the dense layer matter; None for all."""
-        chosen = self._chosen.tolist()
-        return None if len(chosen) == self._given.shape[-1] else tuple(chosen)
+        return None if self.neurons == self._given.shape[-1] else self.chosen
+
+    @property
+    def chosen(self) -> tuple[int, ...]:
+        """The same neurons, also where these are all."""
+        return tuple(self._chosen.tolist())
 
     @property
     def neurons(self) -> int:

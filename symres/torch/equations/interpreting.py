@@ -235,7 +235,8 @@ class Interpreter:
         if group.order is not None:
             flat = group.order if order is None else [order[place] for place in group.order]
             order = tuple(flat)
-        self._set(call, FormulaValue(node, call.results[0], axis=group.behind.axis, order=order))
+        number = call.results[0]  # others, of PyTorch's attention, are the weights of heads
+        self._values[number] = FormulaValue(node, number, axis=group.behind.axis, order=order)
 
     def _read_norm(self, call: RecordedCall) -> None:
         """A normaliser, whose weights are one factor, or else part of the variances of the Dense behind it."""

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError
+from ...layers.layouts import Axis
 from ...theory.depth.network import Network
 from ...theory.theory import Theory, network
 from .read_block import ReadBlock
@@ -78,8 +79,11 @@ class Reading(Shown):
             )
         return chosen[0]
 
-    def network(self) -> Network:
+    def network(self, positions: Axis | None = None) -> Network:
         """All layers in order, with the numbers of their weights.
+
+        Args:
+            positions: in each input, such as ``sr.Tokens(16)``, where layers mix them.
 
         Raises:
             DeclarationError: parts stay measured, or weights are shared between layers.
@@ -89,7 +93,7 @@ class Reading(Shown):
             raise DeclarationError(
                 f"the network of {self.model}", f"layers share the weights {', '.join(self.shared)}", "use its blocks"
             )
-        return network([self.blocks[block].layers[place] for block, place in self.order])
+        return network([self.blocks[block].layers[place] for block, place in self.order], positions)
 
     def _require_known(self, what: str) -> None:
         if unknown := self.unrecognised:

@@ -12,8 +12,9 @@ import sympy as sp
 from ...activations.activation import Activation
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError, UnsupportedLayer
-from ...core.symbols import C, K, z
+from ...core.symbols import C, K, T, z
 from ...functions.floats.float_averages import CompiledExpressions
+from ...functions.records.softmax_family import SoftmaxOverlap
 from ...layers.layer import Layer
 from ...report.text.formula_text import Maths
 from ...theory.observables.layer_maps import CHI_PERP, KERNEL_MAP
@@ -22,6 +23,8 @@ from ...theory.walk.assignments import Assignment
 from ..equations.formula_values import AttentionUse, OpaquePart, factored
 
 _OBSERVABLES = {observable.name: observable for observable in (KERNEL_MAP, CHI_PERP)}
+_DIGITS = 8  # of layers that mix tokens: doubles have them
+_STRONG = 32.0  # scores whose averages need more digits than doubles have
 _KEPT = 128  # both observables of each layer: more layers than one model has
 
 
@@ -277,8 +280,13 @@ def layer_value(
         if tokens is None:
             found = "it depends on how many there are, and on their covariance"
             raise UnsupportedLayer(f"the {name} of a layer that mixes tokens", found, "ask .theory of the block")
-        chosen = {p.name: numbers[p.name] for p in form.parameters}
-        return float(getattr(_derived(form), name)(K=kernel, C=covariance, T=tokens, **chosen))
+        quantity = getattr(_derived(form), name)
+        values = {K: kernel, C: covariance, T: tokens, **{p: numbers[p.name] for p in form.parameters}}
+        scores = max((float(atom.args[0].subs(values)) for atom in quantity.expr.atoms(SoftmaxOverlap)), default=0.0)
+        if scores > _STRONG:
+            found = f"scores have the variance {scores:.4g}, for which its sums are long"
+            raise UnsupportedLayer(f"the {name} of attention", found, "ask .theory of the block")
+        return float(quantity.evalf(_DIGITS, **{symbol.name: value for symbol, value in values.items()}))
     values = {p: numbers[p.name] for p in form.parameters if p.name in numbers}
     return float(_compiled(form, name)({K: kernel, C: covariance, **values})[0])
 

@@ -241,8 +241,8 @@ def _seen(attention: Sequence[AttentionUse], entry: torch.Tensor) -> dict[int, i
         return {tokens: None}
     mask = np.triu(np.full((tokens, tokens), -np.inf), 1) if attention[0].mask is None else attention[0].mask
     if len(attention) > 1 or entry.ndim != 3 or mask.shape != (tokens, tokens) or np.isfinite(mask[mask != 0]).any():
-        found = "masks or biases of its scores leave no position for which the theory is exact"
-        raise UnsupportedLayer("attention beside networks of random weights", found, "compare its predictions")
+        found = "masks differ between inputs or heads, or add numbers to scores"
+        raise UnsupportedLayer("attention in random networks", found, "compare its predictions")
     counts = (mask == 0).sum(axis=1)
     order = np.argsort(counts, kind="stable")
     return {int(counts[place]): int(place) for place in (order[0], order[len(order) // 2], order[-1]) if counts[place]}

@@ -218,7 +218,7 @@ def _theory(reading: Reading, trained: Collection[str], one: np.ndarray, other: 
     """
     asked = f"the tangent kernel of {reading.model} at infinite width"
     layers = [(reading.blocks[number], which) for number, which in reading.order]
-    unknown = [block.place or block.text for block, _ in layers if not block.is_known]
+    unknown = [block.place or block.text for block, _ in layers if not block.is_known or block.attention]
     dense = {d.name for block, which in layers if block.dense for d in block.dense[which]}
     others = sorted(set(trained) - {f"{name}.{kind}" for name in dense for kind in ("weight", "bias")})
     for problem, names in (("symres has no theory for some parts", unknown), ("layers share weights", reading.shared),

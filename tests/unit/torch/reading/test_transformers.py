@@ -66,12 +66,25 @@ FORMS = {
     "bert": lambda: sr.LayerNorm(sr.z + two_layers("gelu", sr.z), "1e-12"),
     "vit": lambda: sr.z + two_layers("gelu", sr.LayerNorm(sr.z, "1e-12")),
 }
-ATTENTION = {
-    "gpt2": ("GPT2Attention", "transformer.h.*.ln_1", "modeling_gpt2.py"),
-    "llama": ("LlamaAttention", "model.layers.*.input_layernorm", "modeling_llama.py"),
-    "bert": ("BertSelfAttention", None, "modeling_bert.py"),
-    "vit": ("ViTAttention", "layers.*.layernorm_before", "modeling_vit.py"),
-}
+CQ, CK, CV, CO = (sp.Symbol(f"C_{role}", positive=True) for role in "QKVO")
+BQ, BV, BO = (sp.Symbol(f"C_b{role}", nonnegative=True) for role in "QVO")
+
+
+def attention(u):
+    return sr.Attention(u, CO * CV, BO, CQ, CK, C_bQ=BQ, C_bV=BV, C_O=CO)
+
+
+ATTENTION = {  # place, equation, and the modules of the weights of Q, K, V and O in the first block
+    "gpt2": ("transformer.h.*.attn", sr.z + attention(sr.LayerNorm(sr.z, "1e-5")),
+             [f"transformer.h.0.attn.{name}" for name in ("c_attn", "c_attn", "c_attn", "c_proj")]),
+    "llama": ("model.layers.*.self_attn", sr.z + attention(sr.RMSNorm(sr.z, "1e-6")),
+              [f"model.layers.0.self_attn.{name}_proj" for name in "qkvo"]),
+    "bert": ("encoder.layer.*.attention", sr.LayerNorm(sr.z + attention(sr.z), "1e-12"),
+             [*(f"encoder.layer.0.attention.self.{name}" for name in ("query", "key", "value")),
+              "encoder.layer.0.attention.output.dense"]),
+    "vit": ("layers.*.attention", sr.z + attention(sr.LayerNorm(sr.z, "1e-12")),
+            [f"layers.0.attention.{name}_proj" for name in "qkvo"]),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=MODELS)
@@ -96,14 +109,24 @@ def test_every_mlp_block_is_a_layer(read):
         assert block.form == sr.Layer(FORMS[name]())
 
 
-def test_attention_is_measured_and_named(read):
-    name, _, reading = read
-    kind, norm, code = ATTENTION[name]
-    (block,) = [b for b in reading.unrecognised if any(part.kind == kind for part in b.opaque)]
-    assert block.count == 3 and block.reason == "attention: it mixes positions"
-    assert block.opaque[0].code.startswith(f"{code}:")
-    assert block.norms == (() if norm is None else (norm,))
-    assert kind in block.text and block.form is None
+def test_attention_is_a_layer(read):
+    name, model, reading = read
+    place, form, modules = ATTENTION[name]
+    block = reading[place]
+    assert block.form == sr.Layer(form) and block.count == 3
+    weights = [model.get_submodule(module).weight.detach() for module in modules]
+    if name == "gpt2":  # Conv1D: all of one matrix of the shape (in, out)
+        weights = [*weights[0].T.chunk(3), weights[3].T]
+    expected = {f"C_{role}": 64 * float(w.double().square().mean()) for role, w in zip("QKVO", weights, strict=True)}
+    assert {s: block.numbers[0][s] for s in expected} == pytest.approx(expected, rel=1e-9)
+    drawn = {"C_O": 64 * 0.02**2 / (6 if name == "gpt2" else 1)} | dict.fromkeys(("C_Q", "C_K", "C_V"), 64 * 0.02**2)
+    assert {s: sum(numbers[s] for numbers in block.numbers) / 3 for s in drawn} == pytest.approx(drawn, rel=0.05)
+    (use,) = block.attention
+    assert (use.heads, use.head_width, use.key_heads) == (4, 16, 4)
+    assert use.mask is None and use.scale == pytest.approx(1 / 4) and use.is_causal == (name in ("gpt2", "llama"))
+    angles = None if name != "llama" else 10000.0 ** (-torch.arange(8, dtype=torch.float64) / 8)
+    assert use.rope is None if angles is None else torch.tensor(use.rope).allclose(angles, rtol=1e-5)
+    assert block.checks and not any("attention" in part.reason for b in reading.blocks for part in b.opaque)
 
 
 def test_every_norm_is_found(read):

@@ -5,8 +5,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+import symres as sr
 import symres.torch as st
 from symres.core.errors import DeclarationError
+from symres.torch.equations import formula_values
 from tests.oracles.torch_blocks import Computed, NormedBlock
 
 WIDTH = 64
@@ -91,3 +93,66 @@ def test_kernels_that_are_told_are_those_of_the_run():
     independent = square + float(model[2].bias.double().square().mean())
     assert f"gives the kernel {kernel:.3g}"[:-1] in remark
     assert independent < kernel / 20 and "independent weights" in remark
+
+
+class Attention(nn.Module):
+    """Causal attention of two heads, without a skip connection."""
+
+    def __init__(self):
+        super().__init__()
+        self.all, self.behind = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        for layer in (self.all, self.behind):
+            nn.init.normal_(layer.weight, std=WIDTH**-0.5)
+
+    def forward(self, x):
+        q, k, v = (part.unflatten(-1, (2, -1)).transpose(1, 2) for part in self.all(x).chunk(3, -1))
+        h = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.behind(h.transpose(1, 2).flatten(2))
+
+
+SABOTAGE = {
+    "nothing": ("", None),
+    "values": ("symres.torch.reading.read_model.variances", lambda use: _twice(use, "V")),
+    "queries": ("symres.torch.reading.read_model.variances", lambda use: _twice(use, "Q", 8)),
+    "mask": ("symres.torch.equations.attention_groups._arranged", lambda mask, shape: (False, None)),
+}
+
+
+def _twice(use, role, factor=2):
+    weight, bias = formula_values.variances(use)
+    return (factor if use.role == role else 1) * weight, bias
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("name", SABOTAGE)
+def test_attention_that_random_networks_contradict_stays_measured(name, monkeypatch):
+    where, how = SABOTAGE[name]
+    if where:
+        monkeypatch.setattr(where, how)
+    torch.manual_seed(0)
+    reading = st.read(nn.Sequential(Attention(), Attention()), torch.randn(4, 8, WIDTH))
+    (block,) = reading.blocks
+    assert block.is_known == (name == "nothing")
+    assert block.checks if block.is_known else "random weights" in block.reason
+
+
+def test_copies_of_one_layer_are_told():
+    """nn.TransformerEncoder copies the layer that it is given: its weights are equal, and no layer's are fresh."""
+    torch.manual_seed(0)
+    layers = [nn.TransformerEncoderLayer(WIDTH, 4, WIDTH, batch_first=True) for _ in range(2)]
+    inputs = torch.randn(2, 6, WIDTH)
+    copied = st.read(nn.TransformerEncoder(layers[0], 2, enable_nested_tensor=False), inputs, check=False)
+    fresh = st.read(nn.Sequential(*layers), inputs, check=False)
+    assert not copied.unrecognised and not fresh.unrecognised and not fresh.notes
+    assert [note.partition(":")[0] for note in copied.notes] == ["weights are not fresh"]
+    with pytest.raises(DeclarationError, match="layers share the weights"):
+        copied.network()
+
+
+@pytest.mark.exhaustive
+def test_the_network_of_a_transformer_knows_its_tokens():
+    torch.manual_seed(0)
+    model = nn.Sequential(*[nn.TransformerEncoderLayer(WIDTH, 4, WIDTH, batch_first=True) for _ in range(2)])
+    reading = st.read(model, torch.randn(2, 6, WIDTH), check=False)
+    kernels = reading.network(sr.Tokens(6)).kernels(1, C=0.5)
+    assert float(kernels[-1][0]) == pytest.approx(1, rel=1e-3) and kernels[-1][1] > kernels[0][1]
