@@ -31,6 +31,11 @@ VIEWS = frozenset(
 SLICES = frozenset({"chunk", "split", "split_with_sizes", "getitem", "narrow", "tensor_split", "unsafe_chunk"})
 NORMS = frozenset({"layer_norm", "rms_norm", "batch_norm"})
 AVERAGES = frozenset({"mean", "var"})
+ADAPTIVE_POOLS = {f"adaptive_avg_pool{n}d": n for n in (1, 2, 3)}  # with their dimensions
+_MAXIMUM = "the maximum of activations is not Gaussian, and needs as many variables as the window has pixels"
+_SOME = "an average over some of the positions of an input"
+_KINDS_OF_POOLS = ("max_pool{}d", _MAXIMUM), ("max_pool{}d_with_indices", _MAXIMUM), ("avg_pool{}d", _SOME)
+_POOLS = {name.format(n): said for name, said in _KINDS_OF_POOLS for n in (1, 2, 3)}
 _WORDS = {
     "embedding": "an embedding: integers choose vectors from a table",
     "add": "a constant that differs between neurons or positions is added",
@@ -108,6 +113,8 @@ def applied(
     Raises:
         NotRead: the operation does not act on each entry alone, or cannot be read.
     """
+    if call.name in _POOLS:
+        raise NotRead(call, _POOLS[call.name])
     if len(call.results) != 1 or not all(values[number].is_floating_point() for number in formulas):
         raise NotRead(call, _WORDS.get(call.name, f"symres has no rule for the operation {call.name}"))
     symbolic = {
@@ -202,6 +209,27 @@ def norm_call(call: RecordedCall, shape: torch.Size) -> tuple[type[Normaliser], 
     if epsilon is None:
         epsilon = 1e-5 if call.name == "layer_norm" else torch.finfo(torch.float32).eps
     return LayerNorm if call.name == "layer_norm" else RMSNorm, number(epsilon, "eps"), -1
+
+
+def pooled(call: RecordedCall, axis: int | None, shape: torch.Size) -> int | None:
+    """The axis of neurons behind a call that averages over all positions; None for any other call.
+
+    The shape is that of what is averaged, of whose axes the first counts inputs.
+    """
+    ndim = len(shape)
+    if call.name in ADAPTIVE_POOLS:
+        size = call.by_name["output_size"]
+        is_whole = all(n == 1 for n in ([size] if isinstance(size, int) else size))
+        return -ADAPTIVE_POOLS[call.name] - 1 if is_whole and axis in (None, -ADAPTIVE_POOLS[call.name] - 1) else None
+    if call.name != "mean" or call.by_name.get("dim") is None:
+        return None
+    dims = call.by_name["dim"]
+    averaged = {d - ndim if d >= 0 else d for d in ([dims] if isinstance(dims, int) else dims)}
+    (left, *others) = set(range(1 - ndim, 0)) - averaged or {0}
+    is_clear = axis is not None or left == -1 or len(averaged) > 1  # a mean over the last axis may be one of neurons
+    if others or left == 0 or -ndim in averaged or axis not in (None, left) or not is_clear:
+        return None
+    return left if call.by_name.get("keepdim", False) else -1
 
 
 def affine(call: RecordedCall, weight: torch.Tensor | None, bias: torch.Tensor | None) -> tuple[sp.Expr, Uneven | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -123,6 +123,36 @@ class AttentionUse:
         return ", ".join(said + ["rotary positions"] * (self.rope is not None))
 
 
+@dataclass(frozen=True)
+class WindowUse:
+    """Which positions a convolution of a model sees, which the theory reads as a dense layer where all are alike.
+
+    Args:
+        size: of the window, along each axis.
+        stride: the distance of positions that are kept, along each.
+        padding: what is beyond the edges: "circular", the other edge; "zeros"; or "none", where windows end at them.
+        dilation: the distance of positions in the window, along each axis.
+    """
+
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: str
+    dilation: tuple[int, ...]
+
+    @classmethod
+    def of(cls, call: RecordedCall, wrapped: Sequence[int]) -> WindowUse | None:
+        """That of a convolution of an image that was wrapped around so far perhaps; None for any other call."""
+        if call.name not in CONVOLUTIONS:
+            return None
+        size = tuple(call.by_name["weight"].shape[2:])
+        given = (call.by_name.get(name, 1) for name in ("stride", "dilation"))
+        stride, dilation = ((n,) * len(size) if isinstance(n, int) else tuple(n) for n in given)
+        beyond = [step * (wide - 1) for wide, step in zip(size, dilation, strict=True)]
+        is_circular = [sum(pair) for pair in zip(wrapped[::2], wrapped[1::2], strict=True)][::-1] == beyond
+        padding = "zeros" if is_padded(call) else "circular" if wrapped and is_circular else "none"
+        return cls(size, stride, padding, dilation)
+
+
 @dataclass(frozen=True, eq=False)
 class DenseUse:
     """One draw of weights in a model.
@@ -136,6 +166,7 @@ class DenseUse:
         scale: mean square of factors, one for each neuron, with which a normaliser before it multiplies.
         shift: mean square of what that adds.
         role: "Q", "K", "V" or "O" of an attention layer; "W" for any other.
+        window: of a convolution.
     """
 
     name: str
@@ -146,6 +177,7 @@ class DenseUse:
     scale: float
     shift: float
     role: str = "W"
+    window: WindowUse | None = None
 
     @property
     def fan_out(self) -> int:
@@ -191,6 +223,7 @@ class FormulaValue:
         dense: how the base was drawn, if it leaves a dense layer.
         uneven: factors of a normaliser that differ between neurons.
         order: where each position was in the entry, flat; None where they are in the same order.
+        wrapped: how much of the other edges was joined to those of an image, as ``pad`` counts it, for a convolution.
     """
 
     base: sp.Expr
@@ -202,6 +235,7 @@ class FormulaValue:
     dense: DenseUse | None = None
     uneven: Uneven | None = None
     order: tuple[int, ...] | None = None
+    wrapped: tuple[int, ...] = ()
 
     def has_base_of(self, other: FormulaValue) -> bool:
         """Whether both are formulas of the same neurons at the same positions."""
@@ -230,6 +264,7 @@ class Interpretation:
         axis: of neurons in the last value, negative; None where nothing says it.
         is_uneven: whether the last value is a norm whose weights differ between neurons.
         attention: how each attention layer makes scores, in order.
+        entry_axis: of neurons in what goes in; None where nothing says it.
     """
 
     expression: sp.Expr
@@ -239,6 +274,7 @@ class Interpretation:
     axis: int | None
     is_uneven: bool
     attention: tuple[AttentionUse, ...] = ()
+    entry_axis: int | None = None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from ...activations.activation import Activation, Formula, formula_name
 from ...core import symbols
 from ...core.errors import SymresError
 from ...core.symbols import z
-from ...layers.mixing import Attention
+from ...layers.mixing import Attention, Pool
 from ...layers.nodes import Dense, Drawn
 from ...layers.normalisation import Normaliser
 from ...report.text.formula_text import Maths
@@ -35,6 +35,7 @@ from .call_rules import (
     multiple_of_identity,
     norm_call,
     pointwise_chain,
+    pooled,
     slices,
     vector_of_neurons,
 )
@@ -48,6 +49,7 @@ from .formula_values import (
     OpaquePart,
     Uneven,
     WeightedCall,
+    WindowUse,
     factored,
     is_grouped,
     weighted,
@@ -68,6 +70,7 @@ class Interpreter:
         axis: of neurons in the entry, negative; None if it is not known.
         hidden: calls that are not looked at; what they make is a function of what goes in.
         attention: the attention layers of the run.
+        positions: whether pools over all positions, and convolutions in groups before a norm, are read.
     """
 
     record: RunRecord
@@ -76,6 +79,7 @@ class Interpreter:
     axis: int | None = None
     hidden: Sequence[OpaquePart] = ()
     attention: Sequence[AttentionGroup] = ()
+    positions: bool = False
 
     def __post_init__(self) -> None:
         self._values = {self.entry: FormulaValue(z, self.entry, axis=self.axis)}
@@ -100,6 +104,7 @@ class Interpreter:
             NotRead: a call, or the last value, is no part of a layer.
         """
         self._uses_of_entry = sum(call.sources.count(self.entry) for call in calls)
+        self._reading = calls
         read = {call.number for call in calls}.difference(*(part.calls for part in self.hidden))
         groups = [group for group in self.attention if group.calls <= read]
         inner = frozenset[int]().union(*(group.inner for group in groups))
@@ -127,7 +132,8 @@ class Interpreter:
         activations = tuple(activation for activation in self._activations if activation.name in named)
         attention = tuple(use for node, (use, _) in self._attended.items() if expression.has(node.xreplace(numbered)))
         norms, is_uneven = tuple(self._norms), value.uneven is not None
-        return Interpretation(expression, dense, activations, norms, value.axis, is_uneven, attention)
+        first = next((use.made.axis for use in dense), value.axis) if self.axis is None else self.axis
+        return Interpretation(expression, dense, activations, norms, value.axis, is_uneven, attention, first)
 
     def _read_call(self, call: RecordedCall) -> None:
         """What comes out of one call, by the kind of its operation."""
@@ -139,8 +145,16 @@ class Interpreter:
             raise NotRead(call, f"the operation {call.name} stops gradients, or has a backward pass of its own")
         if call.name in DENSE:
             self._read_dense(call)
+        elif any(source.wrapped for source in sources):
+            raise NotRead(call, f"the operation {call.name} acts on an image to whose edges others were joined")
         elif call.name in NORMS:
             self._read_norm(call)
+        elif call.name == "pad" and call.by_name.get("mode") == "circular":
+            self._passing.add(call.number)
+            self._set(call, replace(sources[0].after(call), wrapped=tuple(call.by_name["pad"])))
+        elif self.positions and (axis := pooled(call, sources[0].axis, self._shape(call))) is not None:
+            base = Pool(self._expression(sources[0], call))
+            self._set(call, FormulaValue(base, call.results[0], axis=axis))
         elif call.name in AVERAGES and len(sources) == 1:
             axis = -1 if sources[0].axis is None else sources[0].axis
             averaged = self._averages.average(call, sources[0], self._shape(call))
@@ -182,12 +196,25 @@ class Interpreter:
 
     def _read_dense(self, call: RecordedCall) -> None:
         """A draw of weights, each of which a layer has once."""
-        if is_grouped(call):
+        if is_grouped(call) and not (self.positions and self._is_normed(call)):
             raise NotRead(call, "a grouped convolution: an output channel sees only some of the input channels")
         made = weighted(call)
         self._use_once(made)
         self._inputs[call.number] = self._entering(made)
         self._set(call, self._drawn(call, None))
+
+    def _is_normed(self, call: RecordedCall) -> bool:
+        """Whether only a norm reads it, and only dense layers that, so that second moments are all that counts."""
+        numbers = call.results
+        for kinds in (NORMS - {"batch_norm"}, DENSE):
+            readers = [other for other in self._reading if set(numbers) & set(other.sources)]
+            while len(readers) == 1 and readers[0].name in VIEWS | COPIES:
+                numbers = readers[0].results
+                readers = [other for other in self._reading if set(numbers) & set(other.sources)]
+            if not readers or not all(reader.name in kinds for reader in readers):
+                return False
+            numbers = tuple(number for reader in readers for number in reader.results)
+        return True
 
     def _use_once(self, made: WeightedCall) -> None:
         """Note weights that were not used before."""
@@ -380,6 +407,7 @@ class Interpreter:
             uneven.scale,
             uneven.shift,
             role,
+            WindowUse.of(made.call, self._values[made.entering].wrapped if made.entering >= 0 else ()),
         )
 
     def _expression(self, value: FormulaValue, consumer: RecordedCall | None, *, uneven: bool = False) -> sp.Expr:

@@ -81,17 +81,17 @@ class StretchReading:
 
 
 def read_stretches(
-    record: RunRecord, steps: Sequence[StreamStep], block_of: Callable[[str], str], *, attention: bool = False
+    record: RunRecord, steps: Sequence[StreamStep], block_of: Callable[[str], str], *, positions: bool = False
 ) -> list[StretchReading]:
     """Layers and what lies between them, in the order of the model.
 
     A layer ends behind a dense layer or a sum, and behind the norm that follows a sum in the same block (post-LN). A
     norm before a sum or before something opaque is a layer of its own. ``block_of`` gives the repeated block in which
-    a module is, by its name; empty for none. Attention is read only where it is asked for.
+    a module is, by its name; empty for none. What mixes positions (attention, pools) is read where that is asked for.
     """
     calls = [call for step in steps for call in step.calls]
-    found = find_attention(record, calls) if attention else FoundAttention()
-    return _Layering(record, _joined(steps, found), block_of, found).stretches()
+    found = find_attention(record, calls) if positions else FoundAttention()
+    return _Layering(record, _joined(steps, found), block_of, found, positions).stretches()
 
 
 def _joined(steps: Sequence[StreamStep], found: FoundAttention) -> list[StreamStep]:
@@ -119,6 +119,7 @@ class _Layering:
     steps: Sequence[StreamStep]
     block_of: Callable[[str], str]
     found: FoundAttention
+    positions: bool
 
     def __post_init__(self) -> None:
         self.alone: list[StretchReading] = []  # each step by itself
@@ -202,8 +203,8 @@ class _Layering:
             if any(part.calls >= {call.number for call in calls} for part in opaque):
                 return StretchReading(entry, end, calls, None, tuple(opaque))
             try:
-                reader = Interpreter(self.record, self.activations, entry, axis, opaque, self.found.groups)
-                equation = reader.read(calls, end)
+                mixing = self.found.groups, self.positions
+                equation = Interpreter(self.record, self.activations, entry, axis, opaque, *mixing).read(calls, end)
                 return StretchReading(entry, end, calls, equation, tuple(opaque))
             except NotRead as problem:
                 call = problem.call or calls[-1]

@@ -20,7 +20,7 @@ from ...report.text.formula_text import Maths
 from ...theory.observables.layer_maps import CHI_PERP, KERNEL_MAP
 from ...theory.theory import Theory, derive
 from ...theory.walk.assignments import Assignment
-from ..equations.formula_values import AttentionUse, OpaquePart, factored
+from ..equations.formula_values import AttentionUse, OpaquePart, WindowUse, factored
 
 _OBSERVABLES = {observable.name: observable for observable in (KERNEL_MAP, CHI_PERP)}
 _DIGITS = 8  # of layers that mix tokens: doubles have them
@@ -83,6 +83,7 @@ class ReadBlock(Shown):
         activations: in order, each once.
         norms: the names of modules that normalise.
         attention: how each attention layer makes scores.
+        windows: which positions each of the dense layers sees that are convolutions; None for others.
         opaque: what was not read, at the first place.
         reason: why it stays measured; empty for a layer.
         remarks: what a reader should know.
@@ -109,7 +110,8 @@ class ReadBlock(Shown):
 
     _names = MappingProxyType(
         {
-            "parts": ("place", "places", "count", "activations", "activation", "norms", "attention", "opaque", "dense"),
+            "parts": ("place", "places", "count", "activations", "activation", "norms", "opaque", "dense"),
+            "positions": ("attention", "windows"),
             "layer": ("text", "is_known", "form", "form_theory", "layer", "layers", "theory", "skip_weight"),
             "numbers": ("C_W", "C_b", "numbers"),
             "words": ("reason", "remarks", "checks", "unlike_draws"),
@@ -124,6 +126,7 @@ class ReadBlock(Shown):
     activations: tuple[Activation, ...] = ()
     norms: tuple[str, ...] = ()
     attention: tuple[AttentionUse, ...] = ()
+    windows: tuple[WindowUse | None, ...] = ()
     opaque: tuple[OpaquePart, ...] = ()
     reason: str = ""
     remarks: tuple[str, ...] = ()

@@ -42,8 +42,8 @@ def read(model: nn.Module, inputs: Inputs | None = None, *, check: bool = True, 
     The model is run once on the inputs, in evaluation mode and in float64. The calls of PyTorch's functions on what
     depends on the input are cut where the whole stream goes through one tensor, and read as forward equations: dense
     layers and convolutions, activations, LayerNorm, RMSNorm, BatchNorm, sums, factors, gates, slices of one dense layer
-    for value and gate. Whatever mixes tokens, and whatever else is not read, stays measured and is named with its place
-    in the code. Each layer is compared with networks of random weights before it is believed.
+    for value and gate, attention, pools over all positions. Whatever is not read stays measured and is named with its
+    place in the code. Each layer is compared with networks of random weights before it is believed.
 
     Args:
         model: an ``nn.Module``.
@@ -79,7 +79,7 @@ def reading_of_run(model: nn.Module, arguments: CallArguments, check: bool, seed
     label = type(model).__name__
     with widest_run(model, arguments, seed) as (_, record):
         steps = stream_steps(record, record.required_output(label))
-        stretches = read_stretches(record, steps, block_finder(model), attention=True)
+        stretches = read_stretches(record, steps, block_finder(model), positions=True)
         generator = torch.Generator().manual_seed(seed) if check else None
         groups: dict[tuple[Any, ...], list[StretchReading]] = {}  # equal stretches together
         order = []
@@ -98,9 +98,10 @@ def _kind_of(stretch: StretchReading) -> tuple[Any, ...]:
     opaque = tuple((part.kind, part.reason) for part in stretch.opaque)
     equation = stretch.equation
     shape = None if equation is None else tuple((d.made.fan_in, d.fan_out) for d in equation.dense)
-    scores = () if equation is None else tuple(use.key for use in equation.attention)
+    scores = None if equation is None else tuple(use.key for use in equation.attention)
+    windows = None if equation is None else tuple(use.window for use in equation.dense)
     said = "" if stretch.layer is not None else _equation(stretch)
-    return pattern, stretch.layer, opaque, shape, scores, said
+    return pattern, stretch.layer, opaque, shape, scores, windows, said
 
 
 def _place(stretch: StretchReading) -> str:
@@ -136,6 +137,7 @@ def _block(record: RunRecord, group: Sequence[StretchReading], generator: torch.
         activations=() if first.equation is None else first.equation.activations,
         norms=tuple(common_name(names) for names in zip(*norms, strict=True)),
         attention=() if first.equation is None else first.equation.attention,
+        windows=() if first.equation is None else tuple(use.window for use in first.equation.dense),
         opaque=first.opaque,
         reason=first.reason,
         remarks=_remarks(group),
@@ -184,9 +186,10 @@ def _checked(
             reason = f"{comparison} in {comparison.networks} networks with random weights, so that it is not this layer"
             return replace(block, form=None, reason=reason)
     if not comparisons:
-        return replace(block, remarks=(*block.remarks, "too narrow to be compared with random networks"))
+        why = "too narrow" if network.is_narrow else "without a formula"
+        return replace(block, remarks=(*block.remarks, f"{why} to be compared with random networks"))
     checks = tuple(f"{comparison}, {comparison.networks} networks" for comparison in comparisons)
-    if block.attention:
+    if block.form.program.has_positions:
         said = [_UNIFORM] if any(use.rope is not None for use in block.attention) else []
         return replace(block, checks=checks, remarks=(*block.remarks, *said))
     unlike, remarks_on_draws = unlike_draws(record, group, block)

@@ -1,7 +1,7 @@
 """Whether a stretch of a model acts as its theory says: with random weights, and with the weights that it has.
 
 With weights drawn afresh, on Gaussian streams, it is compared with its theory before it is believed. The weights of the
-model itself may be shared between layers, or fit to their stream as trained ones do.
+model itself may fit to their stream as trained ones do.
 """
 
 from __future__ import annotations
@@ -86,10 +86,12 @@ class RandomStretch:
     """
 
     def __init__(self, record: RunRecord, stretch: StretchReading, generator: torch.Generator) -> None:
-        assert stretch.equation is not None
+        assert stretch.equation is not None and stretch.layer is not None
         self._stretch, self._generator = stretch, generator
         self.uses: Sequence[DenseUse] = stretch.equation.dense
-        self._seen = _seen(stretch.equation.attention, record.values[stretch.entry])
+        self._axis = -1 if stretch.equation.entry_axis is None else stretch.equation.entry_axis
+        entering = record.values[stretch.entry].movedim(self._axis, -1)
+        self._seen = _seen(stretch.equation.attention, entering) if stretch.layer.program.has_positions else {0: None}
         self._is_rotary = any(use.rope is not None for use in stretch.equation.attention)
         entry, end = record.values[stretch.entry], record.values[stretch.exit]
         self._shape = list(entry.shape)
@@ -108,6 +110,11 @@ class RandomStretch:
         few = max(_FEWEST, min(_FEW, _DRAWS // max(drawn, 1), _PRODUCTS // max(products, 1)))
         self._counts = (few, _MANY * few // _FEW)
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether corrections of order 1/n are everything."""
+        return self._narrowest < _NARROW
+
     def compared(self, form: Layer, kernel: float, numbers: Mapping[str, float]) -> list[Comparison]:
         """Kernel and Jacobian norm of networks with random weights, and what the theory says.
 
@@ -125,7 +132,7 @@ class RandomStretch:
         Raises:
             UnsupportedLayer: a mask of attention leaves nothing that is exact.
         """
-        if self._narrowest < _NARROW:
+        if self.is_narrow:
             return []
         if self._is_rotary:
             numbers = {**numbers, **dict.fromkeys((symbol.name for symbol in self._of_queries), 0.0)}
@@ -181,9 +188,7 @@ class RandomStretch:
     @property
     def _common(self) -> list[int]:
         """The shape of what all tokens have in common."""
-        assert self._stretch.equation is not None
-        axis = -1 if self._stretch.equation.axis is None else self._stretch.equation.axis
-        return [n if a in (0, len(self._shape) + axis) else 1 for a, n in enumerate(self._shape)]
+        return [n if a in (0, len(self._shape) + self._axis) else 1 for a, n in enumerate(self._shape)]
 
     @property
     def _of_queries(self) -> list[sp.Symbol]:
@@ -226,18 +231,16 @@ class RandomStretch:
 
 
 def _seen(attention: Sequence[AttentionUse], entry: torch.Tensor) -> dict[int, int | None]:
-    """Numbers of tokens that a position sees, with a position that does, None for all; 0 where none are mixed.
+    """Numbers of tokens that a position sees, with a position that does, None for all.
 
     The first layer with a mask is exact for tokens of one covariance: a position is one of those that it sees.
 
     Raises:
         UnsupportedLayer: scores have biases, masks of heads or inputs differ, or tokens were masked before.
     """
-    if not attention:
-        return {0: None}
     masks = [use for use in attention if use.is_causal or use.mask is not None]
     tokens = entry[0, ..., 0].numel()
-    if not masks and entry.ndim == 3:
+    if not masks and entry.ndim > 2:
         return {tokens: None}
     mask = np.triu(np.full((tokens, tokens), -np.inf), 1) if attention[0].mask is None else attention[0].mask
     if len(attention) > 1 or entry.ndim != 3 or mask.shape != (tokens, tokens) or np.isfinite(mask[mask != 0]).any():

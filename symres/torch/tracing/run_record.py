@@ -31,6 +31,8 @@ _ARGUMENTS = {
     "layer_norm": "input normalized_shape weight bias eps",
     "rms_norm": "input normalized_shape weight eps",
     "softmax": "input dim",
+    "pad": "input pad mode value",
+    **{f"adaptive_avg_pool{n}d": "input output_size" for n in (1, 2, 3)},
     "scaled_dot_product_attention": "query key value attn_mask dropout_p is_causal scale enable_gqa",
     "batch_norm": "input running_mean running_var weight bias training momentum eps",
     **dict.fromkeys(CONVOLUTIONS, "input weight bias stride padding dilation groups"),

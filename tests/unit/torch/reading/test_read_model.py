@@ -122,6 +122,86 @@ def test_convolutions_and_batch_norm():
     assert block.checks and any("away from the padding" in remark for remark in block.remarks)
 
 
+class Pooled(nn.Module):
+    """Two convolutions with a pool over all pixels before the readout."""
+
+    def __init__(self, mode, pool):
+        super().__init__()
+        self.first = nn.Conv2d(3, 16, 3, padding=1, padding_mode=mode)
+        self.second = nn.Conv2d(16, 16, 3, stride=2, padding=1, padding_mode=mode)
+        self.pool, self.last = pool, nn.Linear(16, 10)
+
+    def forward(self, x):
+        h = self.second(torch.relu(self.first(x)))
+        return self.last(self.pool(torch.relu(h)).flatten(1))
+
+
+POOLS = {"adaptive": lambda: nn.AdaptiveAvgPool2d(1), "mean": lambda: Computed(lambda x: x.mean((2, 3)))}
+
+
+@pytest.mark.parametrize(("mode", "pool"), [("zeros", "adaptive"), ("circular", "mean")])
+def test_convolutions_with_their_windows_and_a_pool(mode, pool):
+    torch.manual_seed(0)
+    reading = st.read(Pooled(mode, POOLS[pool]()), torch.randn(4, 3, 6, 6))
+    relu = sr.activation("relu")
+    forms = [reading.blocks[block].form for block, _ in reading.order]
+    assert forms == [sr.Layer(u) for u in (dense(sr.z), dense(relu(sr.z)), dense(sr.Pool(relu(sr.z))))]
+    windows = [(use.size, use.stride, use.padding) for block in reading.blocks for use in block.windows if use]
+    assert windows == [((3, 3), (1, 1), mode), ((3, 3), (2, 2), mode)]
+    assert all(block.checks for block in reading.blocks) and "9 tokens" in reading.blocks[2].checks[0]
+
+
+def test_circular_padding_is_read_before_convolutions_alone():
+    def forward(x, conv):
+        return conv(functional.pad(x, (1, 1, 1, 1), mode="circular").tanh())
+
+    reading = st.read(Computed(forward, nn.Conv2d(16, 16, 3)), torch.randn(4, 16, 6, 6))
+    assert "edges others were joined" in reading.unrecognised[0].reason
+
+
+def test_a_mean_over_tokens_is_a_pool_and_one_over_neurons_is_none():
+    layers = [nn.Linear(WIDTH, WIDTH) for _ in range(2)]
+    pooled = Computed(lambda x, one, two: two(torch.tanh(one(x)).mean(1)), *layers)
+    assert st.read(pooled, torch.randn(4, 5, WIDTH)).blocks[-1].text == "z' = Dense(Pool(tanh(z)))"
+    averaged = Computed(lambda x, one, two: two(one(x) + one(x).mean(-1, keepdim=True)), *layers)
+    assert not [block for block in st.read(averaged, torch.randn(4, 5, WIDTH)).blocks if "Pool" in block.text]
+
+
+class DepthwiseBlock(nn.Module):
+    """ConvNeXt's: a convolution in groups, a norm over channels, two dense layers."""
+
+    def __init__(self, norm):
+        super().__init__()
+        self.depthwise = nn.Conv2d(WIDTH, WIDTH, 3, padding=1, groups=WIDTH, padding_mode="circular")
+        self.norm = norm
+        self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+
+    def forward(self, x):
+        h = self.norm(self.depthwise(x).permute(0, 2, 3, 1))
+        return x + self.down(functional.gelu(self.up(h))).permute(0, 3, 1, 2)
+
+
+def test_depthwise_convolutions_are_read_before_a_norm_alone():
+    torch.manual_seed(0)
+    (block,) = st.read(nn.Sequential(DepthwiseBlock(nn.LayerNorm(WIDTH))), torch.randn(4, WIDTH, 4, 4)).blocks
+    inner = sr.LayerNorm(dense(sr.z, (C1, B1)), "1e-5")
+    assert block.form == sr.Layer(sr.z + dense(sr.activation("gelu")(dense(inner, (C2, B2), 4)), (C3, B3)))
+    assert block.dense[0][0].fan_in == 9 and block.checks
+    (bare,) = st.read(nn.Sequential(DepthwiseBlock(nn.Identity())), torch.randn(4, WIDTH, 4, 4)).blocks
+    assert not bare.is_known and "grouped convolution" in bare.reason
+
+
+POOLED = {"max": (nn.MaxPool2d(2), "the maximum of activations"), "some": (nn.AvgPool2d(2), "some of the positions")}
+
+
+@pytest.mark.parametrize("name", POOLED)
+def test_other_pools_are_named(name):
+    pool, reason = POOLED[name]
+    model = nn.Sequential(nn.Conv2d(3, 16, 1), nn.ReLU(), pool, nn.Conv2d(16, 16, 1))
+    (block,) = [b for b in st.read(model, torch.randn(2, 3, 4, 4)).unrecognised if b.place == "2"]
+    assert reason in block.reason
+
+
 def test_trained_norms_belong_to_the_dense_layer_behind_them():
     torch.manual_seed(0)
     norm = nn.LayerNorm(WIDTH)
