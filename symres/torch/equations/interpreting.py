@@ -398,6 +398,7 @@ class Interpreter:
 
     def _use(self, made: WeightedCall, part: tuple[int, ...] | None, uneven: Uneven, role: str = "W") -> DenseUse:
         """A draw with symbols of its own."""
+        entering = self._values.get(made.entering)  # heads are no value
         return DenseUse(
             made.call.inside[-1].name or self.record.name_of(made.tensor, made.call.name),
             sp.Dummy("C_W", positive=True),
@@ -407,7 +408,7 @@ class Interpreter:
             uneven.scale,
             uneven.shift,
             role,
-            WindowUse.of(made.call, self._values[made.entering].wrapped if made.entering >= 0 else ()),
+            WindowUse.of(made.call, () if entering is None else entering.wrapped),
         )
 
     def _expression(self, value: FormulaValue, consumer: RecordedCall | None, *, uneven: bool = False) -> sp.Expr:

@@ -139,7 +139,7 @@ def test_a_look_at_the_tokens_is_no_branch_on_the_stream():
     model = CheckedTokens()
     read = st.read(model, tokens(), check=False)
     assert "readout" in [block.place for block in read.recognised]
-    assert {part.kind for block in read.unrecognised for part in block.opaque} == {"Attention", "Embedding"}
+    assert {part.kind for block in read.unrecognised for part in block.opaque} == {"Embedding"}
 
 
 def test_a_class_token_gets_the_size_of_the_stream():

@@ -119,11 +119,11 @@ class TestParts:
         assert any("measured, without advice of the theory" in note for note in report.notes)
         assert any("a grouped convolution" in note for note in report.notes)
 
-    def test_fused_attention_grouped_convolutions_and_pools_are_measured_and_named(self, tokens):
+    def test_fused_attention_is_read_and_grouped_convolutions_and_pools_are_named(self, tokens):
         model = nn.Sequential(nn.Linear(20, 32), nets.Fused(), nets.Fused(), nn.Linear(32, 5))
         report, reading = st.init_(model, inputs=tokens), st.read(model, tokens)
         assert not report.left
-        assert reading["1.attention"].is_known is False
+        assert reading["1.attention"].is_known and not reading.unrecognised
         convolutions = nn.Sequential(
             nn.Conv2d(3, 16, 3, bias=False), nn.MaxPool2d(2), nn.Conv2d(16, 16, 3, groups=4, bias=False),
             nets.SqueezeExcite(16, 8), nn.Flatten(), nn.Linear(64, 5),
