@@ -2,55 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-import numpy as np
 import torch
-from torch.nn import functional
 
-from ..tracing.run_record import RecordedCall, RunRecord, StreamValue
-from .formula_values import DENSE, AttentionUse, NotRead, WeightedCall, is_grouped, weighted
+from ..tracing.run_record import RecordedCall, RunRecord
+from .formula_values import DENSE, NotRead, WeightedCall, is_grouped, weighted
+from .fused_attention import FUSED, MIXING, SOME_POSITIONS, UNSEEN, AttentionGroup, arranged_mask, fused_attention
 from .head_maps import HeadMap, angles, is_close, rerun
+from .position_uses import AttentionUse
 
 PRODUCTS_OF_STREAMS = frozenset({"matmul", "bmm", "baddbmm", "einsum"})
-MIXING = "attention: it mixes positions"
-_FUSED = "multi_head_attention_forward"  # all of PyTorch's attention in one call
-KINDS_OF_ATTENTION = frozenset({"softmax", "scaled_dot_product_attention", _FUSED})
-_SIGNATURE = inspect.signature(functional.multi_head_attention_forward)
-_UNSEEN = -1e4  # what is added to the score of a key that is not seen, at most
+KINDS_OF_ATTENTION = frozenset({"softmax", "scaled_dot_product_attention", FUSED})
 _LARGE = 100.0  # scores that functions such as tanh would bend
 _ROUNDING = 1e-4  # relative, of numbers that some models round to 32 bits
-_SOME = "attention to some of the positions of an input only, or to other inputs (the first axis counts inputs)"
 _TIED = "queries and keys with the same weights: the score of a token with itself grows like the root of d_head"
 _NONE_BEHIND = "attention without a dense layer right behind its heads: the stream is not Gaussian there"
-
-
-@dataclass(frozen=True, eq=False)
-class AttentionGroup:
-    """Calls that are one attention layer.
-
-    Args:
-        use: how it makes scores.
-        draws: the weights of queries, keys and values, each with the neurons that are meant (None for all).
-        behind: the dense layer behind the heads.
-        inner: numbers of the calls between dense layers.
-        order: the position of the query that each position of the result has, flat; None where it is the same.
-    """
-
-    use: AttentionUse
-    draws: tuple[tuple[WeightedCall, tuple[int, ...] | None], ...]
-    behind: WeightedCall
-    inner: frozenset[int] = frozenset()
-    order: tuple[int, ...] | None = None
-
-    @property
-    def calls(self) -> frozenset[int]:
-        """The numbers of all calls."""
-        return self.inner | {self.behind.call.number, *(made.call.number for made, _ in self.draws)}
 
 
 @dataclass(eq=False)
@@ -146,8 +116,8 @@ class _Search:
         Raises:
             NotRead: it is none that the theory knows.
         """
-        if call.name == _FUSED:
-            return self._fused(call)
+        if call.name == FUSED:
+            return fused_attention(self._record, call)
         core = self._written_out(call) if call.name == "softmax" else self._with_kernel(call)
         made = [self._dense_before(call, number) for number, _ in core.sides]
         queries, keys, values = maps = [
@@ -166,7 +136,7 @@ class _Search:
         inner = (*core.inner, *between, *(one for _, calls in made for one in calls))
         if not all(one.has_gradients for one in inner):
             raise NotRead(call, "attention that stops gradients")
-        is_causal, mask = _arranged(core.mask, (queries.places.shape[-1], keys.places.shape[-1]))
+        is_causal, mask = arranged_mask(core.mask, (queries.places.shape[-1], keys.places.shape[-1]))
         use = AttentionUse(
             heads=queries.neurons // queries.width,
             head_width=queries.width,
@@ -229,7 +199,7 @@ class _Search:
             return rerun(before, {scores: entries})[call.sources[0]].double()
 
         mask = scored(torch.zeros_like(plain))
-        seen = mask > _UNSEEN
+        seen = mask > UNSEEN
         scale = float((scored(torch.ones_like(plain)) - mask)[seen].mean())
         draws = torch.randn(plain.shape, generator=torch.Generator().manual_seed(0)).to(plain) * (_LARGE / scale)
         if not is_close(scored(draws)[seen], (mask + scale * draws.double().reshape(shape))[seen]):
@@ -276,9 +246,8 @@ class _Search:
         rows = [torch.unique(side.places.reshape(-1, side.places.shape[-1]), dim=0) for side in maps]
         inputs = len(self._record.values[0])
         is_whole = all(len(each) == inputs and len(each.unique()) == each.numel() for each in rows)
-        is_alike = torch.equal(rows[1], rows[2]) and (rows[0].shape != rows[1].shape or torch.equal(rows[0], rows[1]))
-        if not is_whole or not is_alike:
-            raise NotRead(heart, _SOME)
+        if not is_whole or not all(torch.equal(rows[0], each) for each in rows):
+            raise NotRead(heart, SOME_POSITIONS)
 
     def _behind(
         self, heart: RecordedCall, out: _Place, queries: HeadMap, values: HeadMap
@@ -309,64 +278,3 @@ class _Search:
         order = ordered[:, 0]
         is_same = torch.equal(order, torch.arange(len(order)))
         return behind, between, None if is_same else tuple(order.tolist())
-
-    def _fused(self, call: RecordedCall) -> AttentionGroup:
-        """PyTorch's attention with its weights, in one call; positions are the first axis."""
-        bound = _SIGNATURE.bind(*call.args, **call.kwargs)
-        bound.apply_defaults()
-        given = bound.arguments
-        entering = [given[name] for name in ("query", "key", "value")]
-        if not all(isinstance(value, StreamValue) for value in entering):
-            raise NotRead(call, "attention to values that do not depend on the first input")
-        queries, keys = (self._record.values[value.number].shape for value in entering[:2])
-        if given["training"] and given["dropout_p"] > 0:
-            raise NotRead(call, "dropout is active")
-        extras = ("bias_k", "bias_v", "static_k", "static_v")
-        if any(given[name] is not None for name in extras) or given["add_zero_attn"] or entering[1] != entering[2]:
-            raise NotRead(call, MIXING)
-        if len(queries) != 3 or queries[1] != len(self._record.values[0]):
-            raise NotRead(call, _SOME)
-        width, heads = queries[-1], given["num_heads"]
-        tensors, bias = [given["in_proj_weight"]] * 3, given["in_proj_bias"]
-        parts: list[tuple[int, ...] | None] = [tuple(range(k * width, (k + 1) * width)) for k in range(3)]
-        if given["use_separate_proj_weight"]:
-            if bias is not None and bias.any():
-                raise NotRead(call, "attention with biases for queries, keys and values of different widths")
-            tensors, bias = [given[f"{side}_proj_weight"] for side in "qkv"], None
-            parts = [None] * 3
-        draws = tuple(
-            (WeightedCall(call, value.number, tensor, 0, bias, -1), part)
-            for value, tensor, part in zip(entering, tensors, parts, strict=True)
-        )
-        behind = WeightedCall(call, -1, given["out_proj_weight"], 0, given["out_proj_bias"], -1)
-        masks = [given["attn_mask"], given["key_padding_mask"]]
-        if masks[0] is not None and masks[0].ndim == 3:
-            masks[0] = masks[0].unflatten(0, (-1, heads))
-        if masks[1] is not None:
-            masks[1] = masks[1][:, None, None]
-        added = [
-            torch.zeros(mask.shape).masked_fill(mask.cpu(), -math.inf) if mask.dtype == torch.bool else mask.cpu()
-            for mask in masks
-            if mask is not None
-        ]
-        is_causal, mask = _arranged(sum(added) if added else None, (queries[0], keys[0]))
-        return AttentionGroup(
-            AttentionUse(heads, width // heads, heads, is_causal, mask, None, (width // heads) ** -0.5), draws, behind
-        )
-
-
-def _arranged(mask: torch.Tensor | None, shape: tuple[int, int]) -> tuple[bool, np.ndarray | None]:
-    """Whether a mask is the causal one, and what it is otherwise, with as few entries as say it."""
-    if mask is None:
-        return False, None
-    mask = mask.detach().cpu().double()
-    mask = mask.masked_fill(mask <= _UNSEEN, -math.inf).reshape([1] * (4 - mask.ndim) + list(mask.shape))
-    mask = mask.expand(*mask.shape[:2], *shape)
-    for axis in (0, 1):
-        first = mask.narrow(axis, 0, 1)
-        mask = first if torch.equal(mask, first.expand_as(mask)) else mask
-    if not mask.any():
-        return False, None
-    if torch.equal(mask[0, 0], torch.full(shape, -math.inf, dtype=mask.dtype).triu(1)) and mask.shape[:2] == (1, 1):
-        return True, None
-    return False, (mask[0, 0] if mask.shape[:2] == (1, 1) else mask).numpy()

@@ -22,7 +22,7 @@ from ...layers.normalisation import BatchNorm, LayerNorm, Normaliser, RMSNorm
 from ..activations.symbolic_tensor import Recording, SymbolicTensor
 from ..models.call_arguments import mean_square
 from ..tracing.run_record import RecordedCall, StreamValue, made_again
-from .formula_values import FormulaValue, NotRead, Uneven
+from .formula_values import DENSE, FormulaValue, NotRead, Uneven
 
 VIEWS = frozenset(
     {"view", "reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "transpose", "permute", "swapaxes", "swapdims"}
@@ -30,6 +30,7 @@ VIEWS = frozenset(
 )
 SLICES = frozenset({"chunk", "split", "split_with_sizes", "getitem", "narrow", "tensor_split", "unsafe_chunk"})
 NORMS = frozenset({"layer_norm", "rms_norm", "batch_norm"})
+COPIES = frozenset({"to", "clone", "float", "double", "half", "bfloat16", "type"})
 AVERAGES = frozenset({"mean", "var"})
 ADAPTIVE_POOLS = {f"adaptive_avg_pool{n}d": n for n in (1, 2, 3)}  # with their dimensions
 _MAXIMUM = "the maximum of activations is not Gaussian, and needs as many variables as the window has pixels"
@@ -230,6 +231,20 @@ def pooled(call: RecordedCall, axis: int | None, shape: torch.Size) -> int | Non
     if others or left == 0 or -ndim in averaged or axis not in (None, left) or not is_clear:
         return None
     return left if call.by_name.get("keepdim", False) else -1
+
+
+def is_normed(call: RecordedCall, calls: Sequence[RecordedCall]) -> bool:
+    """Whether only a norm reads what a call makes, and only dense layers that: second moments are all that counts."""
+    numbers = set(call.results)
+    for kinds in (NORMS - {"batch_norm"}, DENSE):
+        readers = [other for other in calls if numbers & set(other.sources)]
+        while len(readers) == 1 and readers[0].name in VIEWS | COPIES:
+            numbers = set(readers[0].results)
+            readers = [other for other in calls if numbers & set(other.sources)]
+        if not readers or not all(reader.name in kinds for reader in readers):
+            return False
+        numbers = {number for reader in readers for number in reader.results}
+    return True
 
 
 def affine(call: RecordedCall, weight: torch.Tensor | None, bias: torch.Tensor | None) -> tuple[sp.Expr, Uneven | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from ...activations.activation import Activation
 from ...core.symbols import z
 from ..models.call_arguments import mean_square
 from ..tracing.run_record import CONVOLUTIONS, MATRIX_PRODUCTS, TRANSPOSED, RecordedCall, StreamValue
+from .position_uses import AttentionUse, WindowUse, is_padded
 
 DENSE = frozenset({"linear", "addmm", *MATRIX_PRODUCTS, *CONVOLUTIONS})
 _CERTAIN = 5.0  # standard errors from which on the mean of weights is not 0
@@ -82,75 +83,6 @@ class WeightedCall:
         """The weights of the neurons of a part, None being all."""
         tensor = self.tensor.detach()
         return tensor if part is None else tensor.index_select(self.rows, self.indices(part))
-
-
-@dataclass(frozen=True, eq=False)
-class AttentionUse:
-    """How an attention layer of a model makes scores, beside its weights.
-
-    Args:
-        heads: how many queries a position has.
-        head_width: neurons of a query, and of a key.
-        key_heads: how many keys and values a position has; fewer than heads where several queries share them.
-        is_causal: whether a position sees those up to itself.
-        mask: what is added to scores otherwise, ``-inf`` for keys that are not seen: shape (queries, keys), or (inputs
-            or 1, heads or 1, queries, keys) where these differ; None if nothing is added.
-        rope: the angles by which pairs of a head's neurons turn from one position to the next, in radians; None
-            without rotary embeddings.
-        scale: what products of queries and keys are multiplied by.
-    """
-
-    heads: int
-    head_width: int
-    key_heads: int
-    is_causal: bool
-    mask: np.ndarray | None
-    rope: np.ndarray | None
-    scale: float
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Equal for uses that are equal."""
-        arrays = (None if array is None else array.round(9).tobytes() for array in (self.mask, self.rope))
-        return (self.heads, self.head_width, self.key_heads, self.is_causal, round(self.scale, 12), *arrays)
-
-    @property
-    def text(self) -> str:
-        """In words."""
-        shared = f", keys of {self.key_heads}" if self.key_heads != self.heads else ""
-        said = [f"{self.heads} of width {self.head_width}{shared}"]
-        said += ["causal"] * self.is_causal + ["masked"] * (self.mask is not None)
-        return ", ".join(said + ["rotary positions"] * (self.rope is not None))
-
-
-@dataclass(frozen=True)
-class WindowUse:
-    """Which positions a convolution of a model sees, which the theory reads as a dense layer where all are alike.
-
-    Args:
-        size: of the window, along each axis.
-        stride: the distance of positions that are kept, along each.
-        padding: what is beyond the edges: "circular", the other edge; "zeros"; or "none", where windows end at them.
-        dilation: the distance of positions in the window, along each axis.
-    """
-
-    size: tuple[int, ...]
-    stride: tuple[int, ...]
-    padding: str
-    dilation: tuple[int, ...]
-
-    @classmethod
-    def of(cls, call: RecordedCall, wrapped: Sequence[int]) -> WindowUse | None:
-        """That of a convolution of an image that was wrapped around so far perhaps; None for any other call."""
-        if call.name not in CONVOLUTIONS:
-            return None
-        size = tuple(call.by_name["weight"].shape[2:])
-        given = (call.by_name.get(name, 1) for name in ("stride", "dilation"))
-        stride, dilation = ((n,) * len(size) if isinstance(n, int) else tuple(n) for n in given)
-        beyond = [step * (wide - 1) for wide, step in zip(size, dilation, strict=True)]
-        is_circular = [sum(pair) for pair in zip(wrapped[::2], wrapped[1::2], strict=True)][::-1] == beyond
-        padding = "zeros" if is_padded(call) else "circular" if wrapped and is_circular else "none"
-        return cls(size, stride, padding, dilation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,16 +272,6 @@ def _convolution(call: RecordedCall, entering: object, tensor: object, bias: tor
 def is_grouped(call: RecordedCall) -> bool:
     """Whether it is a convolution whose output channels see only some of the input channels."""
     return call.name in CONVOLUTIONS and call.by_name.get("groups", 1) != 1
-
-
-def is_padded(call: RecordedCall) -> bool:
-    """Whether a call is a convolution that sees zeros beyond the border."""
-    if call.name not in CONVOLUTIONS:
-        return False
-    padding = call.by_name.get("padding", 0)
-    if isinstance(padding, str):
-        return padding != "valid"
-    return bool(padding) if isinstance(padding, int) else any(padding)
 
 
 def share_inside(call: RecordedCall, entering: torch.Tensor) -> float:

@@ -10,21 +10,19 @@ import sympy as sp
 import torch
 from torch.utils._pytree import tree_leaves
 
-from ...activations.activation import Activation, Formula, formula_name
-from ...core import symbols
+from ...activations.activation import Activation, Formula
 from ...core.errors import SymresError
 from ...core.symbols import z
 from ...layers.mixing import Attention, Pool
 from ...layers.nodes import Dense, Drawn
 from ...layers.normalisation import Normaliser
-from ...report.text.formula_text import Maths
 from ..activations.conversion import read as read_activation
 from ..activations.symbolic_tensor import Recording
 from ..models.call_arguments import mean_square
 from ..tracing.run_record import DROPOUTS, PRODUCTS, SUMS, RecordedCall, RunRecord, StreamValue
-from .attention_groups import AttentionGroup
 from .call_rules import (
     AVERAGES,
+    COPIES,
     NORMS,
     SLICES,
     VIEWS,
@@ -32,6 +30,7 @@ from .call_rules import (
     affine,
     after_view,
     applied,
+    is_normed,
     multiple_of_identity,
     norm_call,
     pointwise_chain,
@@ -39,9 +38,9 @@ from .call_rules import (
     slices,
     vector_of_neurons,
 )
+from .draw_names import chain_name, numbered
 from .formula_values import (
     DENSE,
-    AttentionUse,
     DenseUse,
     FormulaValue,
     Interpretation,
@@ -49,13 +48,13 @@ from .formula_values import (
     OpaquePart,
     Uneven,
     WeightedCall,
-    WindowUse,
     factored,
     is_grouped,
     weighted,
 )
+from .fused_attention import AttentionGroup
+from .position_uses import AttentionUse, WindowUse
 
-COPIES = frozenset({"to", "clone", "float", "double", "half", "bfloat16", "type"})
 _WIDTH = sp.Dummy("n", positive=True)  # of the stream, known when all calls are read
 
 
@@ -125,12 +124,12 @@ class Interpreter:
         expression = self._expression(value, None, uneven=True)
         width = None if value.axis is None else int(self.record.values[end].shape[value.axis])
         uses = self._uses_in(expression, calls[-1])
-        numbered = _numbered(uses)
-        expression = expression.xreplace({**numbered, _WIDTH: sp.Integer(1 if width is None else width)})
-        dense = tuple(replace(use, C_W=numbered[use.C_W], C_b=numbered[use.C_b]) for use in uses)
+        symbols = numbered(uses)
+        expression = expression.xreplace({**symbols, _WIDTH: sp.Integer(1 if width is None else width)})
+        dense = tuple(replace(use, C_W=symbols[use.C_W], C_b=symbols[use.C_b]) for use in uses)
         named = {formula.name for formula in expression.atoms(Formula)}
         activations = tuple(activation for activation in self._activations if activation.name in named)
-        attention = tuple(use for node, (use, _) in self._attended.items() if expression.has(node.xreplace(numbered)))
+        attention = tuple(use for node, (use, _) in self._attended.items() if expression.has(node.xreplace(symbols)))
         norms, is_uneven = tuple(self._norms), value.uneven is not None
         first = next((use.made.axis for use in dense), value.axis) if self.axis is None else self.axis
         return Interpretation(expression, dense, activations, norms, value.axis, is_uneven, attention, first)
@@ -196,25 +195,12 @@ class Interpreter:
 
     def _read_dense(self, call: RecordedCall) -> None:
         """A draw of weights, each of which a layer has once."""
-        if is_grouped(call) and not (self.positions and self._is_normed(call)):
+        if is_grouped(call) and not (self.positions and is_normed(call, self._reading)):
             raise NotRead(call, "a grouped convolution: an output channel sees only some of the input channels")
         made = weighted(call)
         self._use_once(made)
         self._inputs[call.number] = self._entering(made)
         self._set(call, self._drawn(call, None))
-
-    def _is_normed(self, call: RecordedCall) -> bool:
-        """Whether only a norm reads it, and only dense layers that, so that second moments are all that counts."""
-        numbers = call.results
-        for kinds in (NORMS - {"batch_norm"}, DENSE):
-            readers = [other for other in self._reading if set(numbers) & set(other.sources)]
-            while len(readers) == 1 and readers[0].name in VIEWS | COPIES:
-                numbers = readers[0].results
-                readers = [other for other in self._reading if set(numbers) & set(other.sources)]
-            if not readers or not all(reader.name in kinds for reader in readers):
-                return False
-            numbers = tuple(number for reader in readers for number in reader.results)
-        return True
 
     def _use_once(self, made: WeightedCall) -> None:
         """Note weights that were not used before."""
@@ -432,7 +418,7 @@ class Interpreter:
         assert last is not None
         try:
             if formula not in self.activations:  # what is read is verified against the calls
-                label, passing = _name(calls, formula), frozenset(self._passing)
+                label, passing = chain_name(calls, formula), frozenset(self._passing)
                 chain = pointwise_chain(label, calls, value.start, last.results[0], passing)
                 self.activations[formula] = read_activation(chain)
         except SymresError as error:
@@ -449,31 +435,3 @@ class Interpreter:
 
     def _shape(self, call: RecordedCall) -> torch.Size:
         return self.record.values[call.sources[0]].shape
-
-
-def _name(calls: Sequence[RecordedCall], formula: sp.Expr) -> str:
-    """The name of a chain of operations: that of the innermost module with all of them; of a block, their formula."""
-    shared = [module for module in calls[0].inside if all(module in call.inside for call in calls)]
-    innermost = shared[-1].module
-    if any(True for _ in innermost.children()):
-        return formula_name(Maths(unicode=False)(formula))
-    return type(innermost).__name__
-
-
-def _numbered(uses: Sequence[DenseUse]) -> dict[sp.Symbol, sp.Symbol]:
-    """Symbols for the variances in the order of the model: C_W and C_b, with numbers where there are several draws.
-
-    Of attention C_Q and C_bQ for queries, and so on for K, V and O.
-    """
-    made: dict[sp.Symbol, sp.Symbol] = {}
-    for role in dict.fromkeys(use.role for use in uses):
-        alike = [use for use in uses if use.role == role]
-        names = ("C_W", "C_b") if role == "W" else (f"C_{role}", f"C_b{role}")
-        if role == "W" and len(alike) == 1:
-            made |= {alike[0].C_W: symbols.C_W, alike[0].C_b: symbols.C_b}
-            continue
-        for index, use in enumerate(alike, 1):
-            mark = str(index) if len(alike) > 1 else ""
-            made[use.C_W] = sp.Symbol(f"{names[0]}{mark}", positive=True)
-            made[use.C_b] = sp.Symbol(f"{names[1]}{mark}", nonnegative=True)
-    return made

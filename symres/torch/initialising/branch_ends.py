@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import nn
 
-from ..equations.call_rules import NORMS, VIEWS
-from ..equations.interpreting import COPIES
+from ..equations.call_rules import COPIES, NORMS, VIEWS
 from ..models.call_arguments import CallArguments, mean_square, tensors
 from ..tracing.run_record import DROPOUTS, PRODUCTS, SUMS, RecordedCall, RunRecord, StreamStep, StreamValue
 

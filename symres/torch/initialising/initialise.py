@@ -14,7 +14,7 @@ from torch.nn.utils import prune
 from ...core.errors import DeclarationError
 from ...core.scalars import whole
 from ...layers.normalisation import Normaliser
-from ..equations.formula_values import is_padded
+from ..equations.position_uses import is_padded
 from ..models.call_arguments import CallArguments, Inputs, mean_square
 from ..models.choosing import some_of
 from ..models.keeping import drawn_seed, required_module

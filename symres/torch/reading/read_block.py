@@ -20,7 +20,8 @@ from ...report.text.formula_text import Maths
 from ...theory.observables.layer_maps import CHI_PERP, KERNEL_MAP
 from ...theory.theory import Theory, derive
 from ...theory.walk.assignments import Assignment
-from ..equations.formula_values import AttentionUse, OpaquePart, WindowUse, factored
+from ..equations.formula_values import OpaquePart, factored
+from ..equations.position_uses import AttentionUse, WindowUse
 
 _OBSERVABLES = {observable.name: observable for observable in (KERNEL_MAP, CHI_PERP)}
 _DIGITS = 8  # of layers that mix tokens: doubles have them

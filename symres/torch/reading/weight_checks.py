@@ -21,8 +21,9 @@ from torch.utils._pytree import tree_map
 from ...core.errors import SymresError, UnsupportedLayer
 from ...layers.layer import Layer
 from ...layers.normalisation import BatchNorm
-from ..equations.formula_values import AttentionUse, DenseUse, fresh_weights, is_padded
+from ..equations.formula_values import DenseUse, fresh_weights
 from ..equations.layering import StretchReading
+from ..equations.position_uses import AttentionUse, is_padded
 from ..measuring.place_signals import average
 from ..tracing.run_record import RecordedCall, RunRecord, made_again
 from .read_block import ReadBlock, layer_value
