@@ -38,17 +38,17 @@ class FoundAttention:
 
 def find_attention(record: RunRecord, calls: Sequence[RecordedCall]) -> FoundAttention:
     """The attention layers among calls, which are in order."""
-    found, search = FoundAttention(), _Search(record, calls)
+    layers, search = FoundAttention(), _Search(record, calls)
     for call in calls:
         if call.name in KINDS_OF_ATTENTION:
             try:
                 with torch.no_grad():
-                    found.groups.append(search.group(call))
+                    layers.groups.append(search.group(call))
             except NotRead as problem:
-                found.reasons[call.number] = problem.reason
+                layers.reasons[call.number] = problem.reason
             except (RuntimeError, ValueError, IndexError):  # calls that do not take other numbers
-                found.reasons[call.number] = MIXING
-    return found
+                layers.reasons[call.number] = MIXING
+    return layers
 
 
 @dataclass(frozen=True, eq=False)

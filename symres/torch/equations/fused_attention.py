@@ -53,32 +53,32 @@ def fused_attention(record: RunRecord, call: RecordedCall) -> AttentionGroup:
     """
     bound = _SIGNATURE.bind(*call.args, **call.kwargs)
     bound.apply_defaults()
-    given = bound.arguments
-    entering = [given[name] for name in ("query", "key", "value")]
+    arguments = bound.arguments
+    entering = [arguments[name] for name in ("query", "key", "value")]
     if not all(isinstance(value, StreamValue) for value in entering):
         raise NotRead(call, "attention to values that do not depend on the first input")
     queries, keys = (record.values[value.number].shape for value in entering[:2])
-    if given["training"] and given["dropout_p"] > 0:
+    if arguments["training"] and arguments["dropout_p"] > 0:
         raise NotRead(call, "dropout is active")
     extras = ("bias_k", "bias_v", "static_k", "static_v")
-    if any(given[name] is not None for name in extras) or given["add_zero_attn"] or entering[1] != entering[2]:
+    if any(arguments[name] is not None for name in extras) or arguments["add_zero_attn"] or entering[1] != entering[2]:
         raise NotRead(call, MIXING)
     if len(queries) != 3 or queries[1] != len(record.values[0]) or queries[0] != keys[0]:
         raise NotRead(call, SOME_POSITIONS)
-    width, heads = queries[-1], given["num_heads"]
-    tensors, bias = [given["in_proj_weight"]] * 3, given["in_proj_bias"]
+    width, heads = queries[-1], arguments["num_heads"]
+    tensors, bias = [arguments["in_proj_weight"]] * 3, arguments["in_proj_bias"]
     parts: list[tuple[int, ...] | None] = [tuple(range(k * width, (k + 1) * width)) for k in range(3)]
-    if given["use_separate_proj_weight"]:
+    if arguments["use_separate_proj_weight"]:
         if bias is not None and bias.any():
             raise NotRead(call, "attention with biases for queries, keys and values of different widths")
-        tensors, bias = [given[f"{side}_proj_weight"] for side in "qkv"], None
+        tensors, bias = [arguments[f"{side}_proj_weight"] for side in "qkv"], None
         parts = [None] * 3
     draws = tuple(
         (WeightedCall(call, value.number, tensor, 0, bias, -1), part)
         for value, tensor, part in zip(entering, tensors, parts, strict=True)
     )
-    behind = WeightedCall(call, -1, given["out_proj_weight"], 0, given["out_proj_bias"], -1)
-    masks = [given["attn_mask"], given["key_padding_mask"]]
+    behind = WeightedCall(call, -1, arguments["out_proj_weight"], 0, arguments["out_proj_bias"], -1)
+    masks = [arguments["attn_mask"], arguments["key_padding_mask"]]
     if masks[0] is not None and masks[0].ndim == 3:
         masks[0] = masks[0].unflatten(0, (-1, heads))
     if masks[1] is not None:

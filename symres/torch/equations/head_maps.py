@@ -1,4 +1,4 @@
-"""What stands between a dense layer and the heads of an attention layer, as a linear map that is found by its numbers.
+"""What stands between a dense layer and the heads of an attention layer, as a linear map that its numbers tell.
 
 Splitting heads, repeating keys, moving axes, scaling and rotary embeddings keep the norms of single positions, up to a
 factor. Only such maps leave scores with the law that the theory has, whatever neurons they mix in a head.
@@ -138,10 +138,14 @@ class HeadMap:
         numbers = torch.arange(1, self._count + 1).to(self._given)[:, None]
         image = self._of(numbers * self._random(3, is_alike=True))
         strongest = self._alike.abs().argmax(-1, keepdim=True)
-        found = (image.gather(-1, strongest) / self._alike.gather(-1, strongest)).round()
-        if not is_close(image, found * self._alike):
+        ratios = (image.gather(-1, strongest) / self._alike.gather(-1, strongest)).round()
+        if not is_close(image, ratios * self._alike):
             raise NotRead(self.made.call, "queries, keys or values of several positions are mixed")
-        return found[..., 0].long() - 1
+        return ratios[..., 0].long() - 1
+
+    def _first(self, image: torch.Tensor) -> torch.Tensor:
+        """The first head of the first input, shape (positions, width)."""
+        return image.reshape(-1, *image.shape[-2:])[0].double().cpu().clone()
 
     @cached_property
     def turn(self) -> torch.Tensor | None:
@@ -150,12 +154,11 @@ class HeadMap:
         Raises:
             NotRead: positions differ in another way.
         """
-        first = self._alike.reshape(-1, *self._alike.shape[-2:])[0]
+        first = self._first(self._alike)
         if is_close(first, first[:1]):
             return None
-        length, width = first.shape
-        alike = [self._of(self._random(4 + seed, is_alike=True)) for seed in range(width + 2)]
-        heads = torch.stack([image.reshape(-1, length, width)[0] for image in alike]).double().cpu()
+        width = first.shape[-1]
+        heads = torch.stack([self._first(self._of(self._random(4 + k, is_alike=True))) for k in range(width + 2)])
         before, after = heads[:, :-1].reshape(-1, width), heads[:, 1:].reshape(-1, width)
         turn = torch.linalg.lstsq(before, after).solution
         if not is_close(before @ turn, after) or not is_close(turn @ turn.mT, torch.eye(width, dtype=turn.dtype)):

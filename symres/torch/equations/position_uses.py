@@ -71,8 +71,8 @@ class WindowUse:
         if call.name not in CONVOLUTIONS:
             return None
         size = tuple(call.by_name["weight"].shape[2:])
-        given = (call.by_name.get(name, 1) for name in ("stride", "dilation"))
-        stride, dilation = ((n,) * len(size) if isinstance(n, int) else tuple(n) for n in given)
+        settings = (call.by_name.get(name, 1) for name in ("stride", "dilation"))
+        stride, dilation = ((n,) * len(size) if isinstance(n, int) else tuple(n) for n in settings)
         beyond = [step * (wide - 1) for wide, step in zip(size, dilation, strict=True)]
         is_circular = [sum(pair) for pair in zip(wrapped[::2], wrapped[1::2], strict=True)][::-1] == beyond
         padding = "zeros" if is_padded(call) else "circular" if wrapped and is_circular else "none"

@@ -73,7 +73,7 @@ class Comparison:
 
     def __str__(self) -> str:
         name = "the next kernel" if self.quantity == "kernel_map" else "the squared Jacobian norm"
-        where = f"K = {self.K:.4g}" + (f" and {self.tokens} tokens" if self.tokens else "")
+        where = f"K = {self.K:.4g}" + (f" and {self.tokens} token" + "s" * (self.tokens > 1)) * (self.tokens > 0)
         return f"{name} at {where} is {self.measured:.4g} +- {self.error:.2g}, in theory {self.theory:.4g}"
 
 
@@ -208,9 +208,9 @@ class RandomStretch:
         with torch.enable_grad():
             out = self._run(stream, weights)
             signs = torch.randint(0, 2, out.shape, generator=self._generator, dtype=torch.float64) * 2 - 1
-            for place in self._seen.values():
-                there = out if place is None else out[:, place]
-                chosen = signs if place is None else signs[:, place]
+            for position in self._seen.values():
+                there = out if position is None else out[:, position]
+                chosen = signs if position is None else signs[:, position]
                 (gradient,) = torch.autograd.grad((there * chosen).sum(), stream, retain_graph=True)
                 sampled += [float(there.detach().square().mean()), float(gradient.square().sum() / there.numel())]
         return sampled[:: 2 if self._mixes_inputs else 1]
@@ -249,7 +249,8 @@ def _seen(attention: Sequence[AttentionUse], entry: torch.Tensor) -> dict[int, i
         raise UnsupportedLayer("attention in random networks", found, "compare its predictions")
     counts = (mask == 0).sum(axis=1)
     order = np.argsort(counts, kind="stable")
-    return {int(counts[place]): int(place) for place in (order[0], order[len(order) // 2], order[-1]) if counts[place]}
+    chosen = [int(position) for position in (order[0], order[len(order) // 2], order[-1])]
+    return {int(counts[position]): position for position in chosen if counts[position]}
 
 
 def _without_border(

@@ -186,6 +186,11 @@ def windows(x):
     return functional.linear(weighed(*sides(u)), OUT).reshape(x.shape)
 
 
+def fewer_keys(x):
+    q, k, v = (split(functional.linear(u, weight)) for u, weight in ((x, Q), (x[:, ::2], K), (x[:, ::2], V)))
+    return functional.linear(weighed(q, k, v), OUT)
+
+
 def added_positions(x):
     q, k, v = sides(x)
     return functional.linear(weighed(q + torch.arange(TOKENS)[:, None], k, v), OUT)
@@ -212,6 +217,7 @@ REFUSED = {
     "windows": (windows, "some of the positions"),
     "inputs": (lambda x: plain(x.transpose(0, 1)).transpose(0, 1), "or to other inputs"),
     "fused inputs": (lambda x: fused(x.transpose(0, 1)).transpose(0, 1), "or to other inputs"),
+    "fewer keys": (fewer_keys, "some of the positions"),
     "added positions": (added_positions, "more than a dense layer"),
     "neighbours": (of_neighbours, "more than a dense layer"),
     "turned values": (lambda x: rotary(x, values=turned), "unknown way"),
