@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import combinations
 
 import torch
 
@@ -20,6 +21,7 @@ KINDS_OF_ATTENTION = frozenset({"softmax", "scaled_dot_product_attention", FUSED
 _LARGE = 100.0  # scores that functions such as tanh would bend
 _ROUNDING = 1e-4  # relative, of numbers that some models round to 32 bits
 _TIED = "queries and keys with the same weights: the score of a token with itself grows like the root of d_head"
+_SHARED = "attention whose values have the weights of its queries or keys"
 _NONE_BEHIND = "attention without a dense layer right behind its heads: the stream is not Gaussian there"
 
 
@@ -123,8 +125,9 @@ class _Search:
         queries, keys, values = maps = [
             HeadMap(self._record, dense, calls, *side) for (dense, calls), side in zip(made, core.sides, strict=True)
         ]
-        if queries.made.tensor is keys.made.tensor and set(queries.chosen) & set(keys.chosen):
-            raise NotRead(call, _TIED)
+        for one, other in combinations(maps, 2):
+            if one.made.tensor is other.made.tensor and set(one.chosen) & set(other.chosen):
+                raise NotRead(call, _TIED if (one, other) == (queries, keys) else _SHARED)
         turns = [side.turn for side in maps]
         is_alike = (turns[0] is None) == (turns[1] is None) and (
             turns[0] is None or turns[1] is None or is_close(turns[0], turns[1])

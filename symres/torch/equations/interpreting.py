@@ -125,11 +125,12 @@ class Interpreter:
         width = None if value.axis is None else int(self.record.values[end].shape[value.axis])
         uses = self._uses_in(expression, calls[-1])
         symbols = numbered(uses)
-        expression = expression.xreplace({**symbols, _WIDTH: sp.Integer(1 if width is None else width)})
+        numbers = {**symbols, _WIDTH: sp.Integer(1 if width is None else width)}
+        expression = expression.xreplace(numbers)
         dense = tuple(replace(use, C_W=symbols[use.C_W], C_b=symbols[use.C_b]) for use in uses)
         named = {formula.name for formula in expression.atoms(Formula)}
         activations = tuple(activation for activation in self._activations if activation.name in named)
-        attention = tuple(use for node, (use, _) in self._attended.items() if expression.has(node.xreplace(symbols)))
+        attention = tuple(use for node, (use, _) in self._attended.items() if expression.has(node.xreplace(numbers)))
         norms, is_uneven = tuple(self._norms), value.uneven is not None
         first = next((use.made.axis for use in dense), value.axis) if self.axis is None else self.axis
         return Interpretation(expression, dense, activations, norms, value.axis, is_uneven, attention, first)

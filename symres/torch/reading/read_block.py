@@ -107,6 +107,13 @@ class ReadBlock(Shown):
         (C_W/2, True)
         >>> len(block.layers), block.layer == block.layers[0]
         (2, True)
+
+        Attention, whose scores have a record beside the variances:
+
+        >>> layer = torch.nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
+        >>> block = st.read(layer, torch.randn(2, 6, 32), check=False).blocks[0]
+        >>> block.attention[0].heads, block.attention[0].head_width, block.attention[0].is_causal
+        (4, 8, False)
     """
 
     _names = MappingProxyType(

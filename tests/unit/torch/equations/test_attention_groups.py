@@ -21,7 +21,7 @@ from tests.oracles.torch_blocks import Computed
 N, HEADS, TOKENS, INPUTS = 16, 2, 6, 3
 WIDTH = N // HEADS
 SOURCE = torch.Generator().manual_seed(0)
-Q, K, V, OUT = (torch.randn(N, N, generator=SOURCE, dtype=torch.float64) for _ in range(4))
+Q, K, V, OUT, MORE = (torch.randn(N, N, generator=SOURCE, dtype=torch.float64) for _ in range(5))
 ALL = torch.randn(3 * N, N, generator=SOURCE, dtype=torch.float64)
 FEW = torch.randn(2, WIDTH, N, generator=SOURCE, dtype=torch.float64)  # keys and values of one head
 BIAS = torch.randn(N, generator=SOURCE, dtype=torch.float64)
@@ -167,6 +167,11 @@ def test_attention_is_read_however_it_is_written(name):
         assert array is None or np.allclose(there, array, rtol=1e-9), attribute
 
 
+def test_attention_behind_a_dense_layer_keeps_its_record():
+    reading, _ = read(lambda x: one_layer(torch.tanh(functional.linear(x, MORE))))
+    assert str(reading.expression).startswith("Attention(tanh(Dense(z)), ") and len(reading.attention) == 1
+
+
 @pytest.mark.parametrize("name", ["one layer", "fused", "grouped", "written out"])
 def test_draws_are_the_neurons_that_queries_keys_and_values_have(name):
     uses = {use.role: use for use in read(READ[name][0])[0].dense}
@@ -209,6 +214,7 @@ def mixed_weights(x):
 
 REFUSED = {
     "tied": (lambda x: functional.linear(weighed(*sides(x, keys=Q)), OUT), "the same weights"),
+    "values are keys": (lambda x: functional.linear(weighed(*sides(x, values=K)), OUT), "the weights of its queries"),
     "capped scores": (lambda x: plain(x, change=lambda s: 30 * torch.tanh(s / 30)), "bent"),
     "normed queries": (normed_queries, "more than a dense layer"),
     "activation behind": (lambda x: plain(x, torch.relu), "right behind its heads"),
