@@ -91,8 +91,12 @@ class RandomStretch:
         self._stretch, self._generator = stretch, generator
         self.uses: Sequence[DenseUse] = stretch.equation.dense
         self._axis = -1 if stretch.equation.entry_axis is None else stretch.equation.entry_axis
-        entering = record.values[stretch.entry].movedim(self._axis, -1)
-        self._seen = _seen(stretch.equation.attention, entering) if stretch.layer.program.has_positions else {0: None}
+        is_mixing, sizes = stretch.layer.program.has_positions, list(record.values[stretch.entry].shape)
+        if is_mixing and sizes[0] != len(record.values[0]):
+            raise UnsupportedLayer("positions in random networks", "inputs are not its first axis", "move them there")
+        count = math.prod(sizes) // (sizes[0] * sizes[self._axis])
+        is_row = len(sizes) == 3 and self._axis in (-1, 2)
+        self._seen = _seen(stretch.equation.attention, count, is_row) if is_mixing else {0: None}
         self._is_rotary = any(use.rope is not None for use in stretch.equation.attention)
         entry, end = record.values[stretch.entry], record.values[stretch.exit]
         self._shape = list(entry.shape)
@@ -231,20 +235,23 @@ class RandomStretch:
         return values[self._stretch.exit].to(torch.float64)
 
 
-def _seen(attention: Sequence[AttentionUse], entry: torch.Tensor) -> dict[int, int | None]:
+def _seen(attention: Sequence[AttentionUse], tokens: int, is_row: bool) -> dict[int, int | None]:
     """Numbers of tokens that a position sees, with a position that does, None for all.
 
     The first layer with a mask is exact for tokens of one covariance: a position is one of those that it sees.
 
+    Args:
+        attention: the layers.
+        tokens: their number.
+        is_row: whether they are the second of three axes.
+
     Raises:
         UnsupportedLayer: scores have biases, masks of heads or inputs differ, or tokens were masked before.
     """
-    masks = [use for use in attention if use.is_causal or use.mask is not None]
-    tokens = entry[0, ..., 0].numel()
-    if not masks and entry.ndim > 2:
+    if not any(use.is_causal or use.mask is not None for use in attention):
         return {tokens: None}
     mask = np.triu(np.full((tokens, tokens), -np.inf), 1) if attention[0].mask is None else attention[0].mask
-    if len(attention) > 1 or entry.ndim != 3 or mask.shape != (tokens, tokens) or np.isfinite(mask[mask != 0]).any():
+    if len(attention) > 1 or not is_row or mask.shape != (tokens, tokens) or np.isfinite(mask[mask != 0]).any():
         found = "masks differ between inputs or heads, or add numbers to scores"
         raise UnsupportedLayer("attention in random networks", found, "compare its predictions")
     counts = (mask == 0).sum(axis=1)

@@ -156,3 +156,26 @@ def test_the_network_of_a_transformer_knows_its_tokens():
     reading = st.read(model, torch.randn(2, 6, WIDTH), check=False)
     kernels = reading.network(sr.Tokens(6)).kernels(1, C=0.5)
     assert float(kernels[-1][0]) == pytest.approx(1, rel=1e-3) and kernels[-1][1] > kernels[0][1]
+
+
+class PositionsFirst(nn.Module):
+    """PyTorch's layers as they are by default, with positions before inputs, in a model of inputs first."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(8, WIDTH), nn.Linear(WIDTH, 10)
+        self.blocks = nn.ModuleList([nn.TransformerEncoderLayer(WIDTH, 4, WIDTH, norm_first=True) for _ in range(2)])
+
+    def forward(self, x):
+        h = self.first(x).transpose(0, 1)
+        for block in self.blocks:
+            h = block(h)
+        return self.last(h.transpose(0, 1))
+
+
+@pytest.mark.exhaustive
+def test_positions_before_inputs_are_no_contradiction():
+    torch.manual_seed(0)
+    reading = st.read(PositionsFirst(), torch.randn(3, 10, 8))
+    assert not reading.unrecognised
+    assert [block.count for block in reading.blocks if block.attention] == [2]
