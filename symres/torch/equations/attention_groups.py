@@ -19,7 +19,6 @@ from .position_uses import AttentionUse
 PRODUCTS_OF_STREAMS = frozenset({"matmul", "bmm", "baddbmm", "einsum"})
 KINDS_OF_ATTENTION = frozenset({"softmax", "scaled_dot_product_attention", FUSED})
 _LARGE = 100.0  # scores that functions such as tanh would bend
-_ROUNDING = 1e-4  # relative, of numbers that some models round to 32 bits
 _TIED = "queries and keys with the same weights: the score of a token with itself grows like the root of d_head"
 _SHARED = "attention whose values have the weights of its queries or keys"
 _NONE_BEHIND = "attention without a dense layer right behind its heads: the stream is not Gaussian there"
@@ -132,7 +131,7 @@ class _Search:
         is_alike = (turns[0] is None) == (turns[1] is None) and (
             turns[0] is None or turns[1] is None or is_close(turns[0], turns[1])
         )
-        if not is_alike or turns[2] is not None or abs(values.factor - 1) > _ROUNDING:
+        if not is_alike or turns[2] is not None or values.factor != 1:
             raise NotRead(call, "attention whose queries, keys or values are scaled or turned in an unknown way")
         self._check_places(call, maps)
         behind, between, order = self._behind(call, core.out, queries, values)
