@@ -61,7 +61,7 @@ def test_customary_schemes_are_a_table():
     (he,) = (scheme for scheme in RELU.usual if scheme.C_W == 2)
     lost = replace(RELU, usual=(replace(he, kernel_ratio=math.nan, gradient_ratio=1.23e-6),))
     assert lost.schemes == [("He's", "2", "-", "1.2e-06")]
-    assert "He's (C_W = 2): kernel 1, squared gradient 1" in str(RELU)
+    assert "He's: C_W 2, kernel 1, squared gradient 1" in str(RELU)
 
 
 def test_reasons_are_left_out_by_what_they_are_about():
