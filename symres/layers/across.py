@@ -21,6 +21,7 @@ import sympy as sp
 from ..core.errors import DeclarationError, UnsupportedLayer
 from ..functions.records.softmax_family import SoftmaxEntropy, SoftmaxOverlap
 from ..numerics.deferred_numpy import Array, np
+from ..numerics.listed_attention import Estimate, ListedAttention
 from ..numerics.masked_overlaps import MaskedOverlaps
 from .grids import Lattice, Listed
 from .layouts import MEAN, Label, Layout, Pair
@@ -29,6 +30,7 @@ Gram: TypeAlias = Mapping[Pair, sp.Expr]
 _STEP = sp.Dummy("step", real=True)
 _EQUAL = sp.Tuple()  # shares of a window
 _UNLIKE = 1e-12  # relative difference of covariances of keys that are not alike
+_MOST_EXACT = 2**6  # positions behind a mask, each pair of which has its own overlap
 _AS_TOKENS = "pass positions=Tokens(16)"
 
 
@@ -59,11 +61,13 @@ class GridGrams:
         grid: of the positions.
         grams: an array for each argument.
         number: the value of an expression in parameters.
+        off: how many of its errors a rule that is not exact adds to what it gives.
     """
 
     grid: Lattice
     grams: Sequence[Array]
     number: Callable[[sp.Expr], float]
+    off: float = 0.0
 
 
 class Across(ABC):
@@ -120,6 +124,10 @@ class Across(ABC):
     def grid_behind(self, grid: Lattice) -> Lattice:
         """The positions that are left."""
         return grid
+
+    def is_exact(self, of: GridGrams) -> bool:
+        """Whether it is exact on this grid; else its error is estimated."""
+        return True
 
     def grid_kernel(self, of: GridGrams) -> Array:
         """All covariances."""
@@ -312,24 +320,34 @@ class Attend(Across):
             return -one * sp.log(one) - (T - 1) * other * sp.log(other)
         return sp.log(T) if self.power == 1 else SoftmaxEntropy(self._variance(pair[0], alone), T)
 
-    # ---- on a grid: softmax vectors that are certain, or keys of which any two are alike -----------------------
+    # ---- on a grid: softmax vectors that are certain, keys of which any two are alike, or any keys ---------------
+
+    def is_exact(self, of: GridGrams) -> bool:
+        """Whether scores do not fluctuate, or keys are exchangeable: else they are weak, or sampled."""
+        grid, keys = self._listed(of), of.grams[0]
+        if self._certain(of) is not None:
+            return True
+        if grid.rope or isinstance(grid.mask, tuple) or (grid.mask and len(keys) > _MOST_EXACT):
+            return False
+        alike = np.where(np.eye(len(keys), dtype=bool), keys[0, 0], keys[0, -1])
+        return bool(np.abs(keys - alike).max() <= _UNLIKE * keys[0, 0])
 
     def grid_kernel(self, of: GridGrams) -> Array:
-        """The averages of the keys' covariances.
-
-        Raises:
-            UnsupportedLayer: keys are unlike one another, and scores do not vanish.
-        """
+        """The averages of the keys' covariances."""
         if (weights := self._certain(of)) is not None:
             return np.asarray(weights @ of.grams[0] @ weights.T)
+        if not self.is_exact(of):
+            return _with_error(self._scores(of).kernel(), of)
         return self._overlaps(of)[0].averages(of.grams[0])[of.grid.table.spread]
 
     def grid_tangent(self, of: GridGrams, changes: Sequence[Array]) -> Array:
         """Those of changes, and what changes of queries and keys do to scores."""
         if (weights := self._certain(of)) is not None:
             return np.asarray(weights @ changes[0] @ weights.T)
-        (overlaps, spread), pick = self._overlaps(of), of.grid.table.pick
         C_Q, C_K, C_bQ = map(of.number, (self.C_Q, self.C_K, self.C_bQ))
+        if not self.is_exact(of):
+            return _with_error(self._scores(of).tangent(changes[0], C_K * C_Q * changes[-1]), of)
+        (overlaps, spread), pick = self._overlaps(of), of.grid.table.pick
         queries = C_Q * of.grams[-1].ravel()[pick] + C_bQ
         moved = C_Q * changes[-1].ravel()[pick] * spread + queries * overlaps.excess(changes[0])
         scores = C_K * spread * moved * overlaps.values(order=1)
@@ -348,22 +366,25 @@ class Attend(Across):
             return None
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
+    def _queries(self, of: GridGrams) -> Array:
+        """The covariances of queries, with the variance of the weights of keys."""
+        C_Q, C_K, C_bQ = map(of.number, (self.C_Q, self.C_K, self.C_bQ))
+        return C_K * (C_Q * of.grams[-1] + C_bQ)
+
+    def _scores(self, of: GridGrams) -> ListedAttention:
+        """Of any keys."""
+        grid = self._listed(of)
+        return ListedAttention(self._queries(of), of.grams[0], grid.visible, grid.frequencies)
+
     def _overlaps(self, of: GridGrams) -> tuple[MaskedOverlaps, float]:
         """The overlaps of all pairs of queries, and how much more a key has with itself than with another."""
-        keys, table, count = of.grams[0], of.grid.table, len(of.grams[0])
-        same, other = keys[0, 0], keys[0, -1]
-        alike = np.where(np.eye(count, dtype=bool), same, other)
-        if np.abs(keys - alike).max() > _UNLIKE * same or self._listed(of).rope is not None:
-            found = "positions are not alike: scores are then weak or sampled, which is not exact"
-            remedy = (
-                "pass C_Q=0, or a first layer on tokens of which any two are alike; Tokens(16) has them in any layer"
-            )
-            raise UnsupportedLayer(f"attention on {of.grid}", found, remedy)
-        C_Q, C_K, C_bQ = map(of.number, (self.C_Q, self.C_K, self.C_bQ))
-        scores = C_K * (C_Q * of.grams[-1] + C_bQ) * (same - other)
-        variances, counts = scores.diagonal(), self._listed(of).visible.sum(axis=1).astype(int)
-        of_counts, of_scores = ((part[table.first], part[table.second]) for part in (counts, variances))
-        return MaskedOverlaps(of_counts, of_scores, scores.ravel()[table.pick]), float(same - other)
+        keys, table = of.grams[0], of.grid.table
+        spread = float(keys[0, 0] - keys[0, -1])
+        scores: Array = self._queries(of) * spread
+        variances, counts = scores.diagonal(), self._listed(of).visible.sum(axis=1).astype(np.intp)
+        of_counts = counts[table.first], counts[table.second]
+        of_scores = variances[table.first], variances[table.second]
+        return MaskedOverlaps(of_counts, of_scores, scores.ravel()[table.pick]), spread
 
     def _listed(self, of: GridGrams) -> Listed:
         if isinstance(of.grid, Listed):
@@ -416,6 +437,11 @@ class Attend(Across):
 def _numbers(shares: sp.Basic) -> Any:
     """Nested numbers as lists of floats."""
     return list(map(_numbers, shares)) if isinstance(shares, sp.Tuple) else float(shares)
+
+
+def _with_error(estimate: Estimate, of: GridGrams) -> Array:
+    values, errors = estimate
+    return np.asarray(values + of.off * errors)
 
 
 def _scaled(factor: sp.Expr, gram: Gram) -> Gram:

@@ -10,15 +10,19 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import NoReturn, Self, TypeAlias, cast
 
 import sympy as sp
 
 from ..core.errors import DeclarationError, UnsupportedLayer
-from ..core.scalars import Number, whole
+from ..core.scalars import Number, number, whole
 from ..numerics.deferred_numpy import Array, ArrayLike, NDArray, np
 from .layouts import MEAN, Axis
 
+Mask: TypeAlias = str | tuple[tuple[bool, ...], ...]
+
+_CAUSAL = "causal"
+_HEAD = 128  # neurons of a head for which the base of rotary embeddings says frequencies
 _UNEQUAL = 1e-12  # relative difference of two covariances that should be one
 _NEGATIVE = 1e-9  # of an eigenvalue, in units of the largest, that may be rounding
 
@@ -279,11 +283,14 @@ class Listed(Lattice):
 
     Args:
         shape: the number of positions along each axis.
-        mask: None, or "causal": attention of each position to those up to itself.
-        rope: None; rotary embeddings of queries and keys are not derived.
+        mask: None; "causal": attention of each position to those up to itself; or a square array of bool, True where a
+            query (row) sees a key (column).
+        rope: None; the base of rotary embeddings of queries and keys, for the 64 frequencies ``base**(-k/64)`` of heads
+            of 128 neurons; or their frequencies, one for each pair of neurons, 0 where it is not turned.
 
     Raises:
-        DeclarationError: another mask, or one of several axes.
+        DeclarationError: another mask, one in which a position sees none, or frequencies that are not numbers; or
+            either on several axes.
 
     Examples:
         Zero padding takes from the ends of three pixels a third of their window:
@@ -295,20 +302,53 @@ class Listed(Lattice):
         [0.6667, 1.0, 0.6667]
     """
 
-    mask: str | None = None
-    rope: Number | None = None
+    mask: Mask | None = None
+    rope: float | tuple[float, ...] | None = None
 
-    def __init__(self, *shape: Number, mask: str | None = None, rope: Number | None = None) -> None:
+    def __init__(
+        self, *shape: Number, mask: str | ArrayLike | None = None, rope: Number | ArrayLike | None = None
+    ) -> None:
         super().__init__(*shape)
-        if mask not in (None, "causal") or (mask and len(self.shape) > 1):
-            found = "it is unknown" if mask != "causal" else "positions of several axes have no order"
-            raise DeclarationError(f"the mask {mask} of {self}", found, 'pass mask=None, or "causal" of one axis')
-        object.__setattr__(self, "mask", mask)
-        object.__setattr__(self, "rope", rope)
+        if (rope is not None or isinstance(mask, str)) and len(self.shape) > 1:
+            self._refuse("an order of positions", "positions of several axes have no order")
+        object.__setattr__(self, "mask", None if mask is None else self._rows(mask))
+        object.__setattr__(self, "rope", None if rope is None else self._turns(rope))
+
+    def _rows(self, mask: str | ArrayLike) -> Mask:
+        """A mask by its name, or what each row of it shows."""
+        if isinstance(mask, str):
+            return mask if mask == _CAUSAL else self._refuse(f"the mask {mask}", "it is unknown")
+        if np.shape(mask) != self.array_shape or not (seen := np.asarray(mask, dtype=bool)).any(axis=1).all():
+            self._refuse("a mask", "it has another shape, or a position that sees none")
+        is_causal = np.array_equal(seen, np.tril(np.ones_like(seen)))
+        return _CAUSAL if is_causal else tuple(map(tuple, seen.tolist()))
+
+    def _turns(self, rope: Number | ArrayLike) -> float | tuple[float, ...]:
+        """The base of rotary embeddings, or their frequencies."""
+        if np.ndim(cast(ArrayLike, rope)) == 0:
+            base = float(number(cast(Number, rope), "the base of rotary embeddings"))
+            return base if base > 0 else self._refuse(f"rotary embeddings of base {base:g}", "it is not positive")
+        frequencies = np.asarray(cast(ArrayLike, rope), dtype=float).ravel()
+        if not len(frequencies) or not np.isfinite(frequencies).all():
+            self._refuse("rotary embeddings", "frequencies are not finite numbers")
+        return tuple(frequencies.tolist())
+
+    def _refuse(self, what: str, why: str) -> NoReturn:
+        remedy = 'pass one axis, mask=None, "causal" or an array of bool, rope=None, a base or frequencies'
+        raise DeclarationError(f"{what} on {Lattice.__repr__(self)}", why, remedy)
 
     def __repr__(self) -> str:
-        options = "".join(f', {name}="{value}"' for name, value in (("mask", self.mask), ("rope", self.rope)) if value)
-        return f"{super().__repr__()[:-1]}{options})"
+        rope = self.rope if self.rope is None or isinstance(self.rope, tuple) else f"{self.rope:g}"
+        options = {"mask": self.mask if self.mask != _CAUSAL else f'"{_CAUSAL}"', "rope": rope}
+        words = (f", {k}={'array' if isinstance(v, tuple) else v}" for k, v in options.items() if v is not None)
+        return f"{super().__repr__()[:-1]}{''.join(words)})"
+
+    @property
+    def frequencies(self) -> tuple[float, ...]:
+        """Those of rotary embeddings, one for each pair of neurons of a head; empty without."""
+        if self.rope is None or isinstance(self.rope, tuple):
+            return self.rope or ()
+        return tuple(self.rope ** (-2 * k / _HEAD) for k in range(_HEAD // 2))
 
     @property
     def is_homogeneous(self) -> bool:
@@ -342,6 +382,8 @@ class Listed(Lattice):
     def visible(self) -> Array:
         """1 where a query (row) sees a key (column), else 0."""
         every = np.ones(self.array_shape)
+        if isinstance(self.mask, tuple):
+            return every * np.array(self.mask)
         return every if self.mask is None else np.tril(every)
 
     def alone(self, covariances: Array) -> Array:
@@ -374,7 +416,12 @@ class Listed(Lattice):
 
     def strided(self, stride: int) -> Listed:
         """Each ``stride``-th position from the first on."""
-        return Listed(*(-(-count // stride) for count in self.shape), mask=self.mask, rope=self.rope)
+        mask: Mask | ArrayLike | None = self.mask
+        kept = (-(-count // stride) for count in self.shape)
+        if isinstance(mask, tuple):
+            places = np.arange(self._count).reshape(self.shape)[(slice(None, None, stride),) * len(self.shape)].ravel()
+            mask = np.array(mask)[np.ix_(places, places)]
+        return Listed(*kept, mask=mask, rope=self.rope)
 
     def _differences(self, covariances: Array) -> tuple[Array, Array]:
         return covariances - covariances.T, np.asarray(np.linalg.eigvalsh(covariances))

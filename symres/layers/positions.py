@@ -69,6 +69,8 @@ def positions_of(text: str) -> Axis:
 
 
 def _value(node: ast.expr) -> Any:
+    if isinstance(node, ast.List):
+        return [_value(entry) for entry in node.elts]
     return node.value if isinstance(node, ast.Constant) else ast.unparse(node)
 
 

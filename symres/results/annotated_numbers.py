@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias, TypeVar
 
 import sympy as sp
 
@@ -25,8 +25,11 @@ Value: TypeAlias = "float | Array"
 DataFrame: TypeAlias = "pd.DataFrame"
 
 
-class Estimates(list[float]):
-    """A list of numbers.
+Estimated = TypeVar("Estimated", bound="float | Array")
+
+
+class Estimates(list[Estimated]):
+    """A list of numbers, or of arrays.
 
     Args:
         values: the numbers.
@@ -36,7 +39,7 @@ class Estimates(list[float]):
         errors: the same.
     """
 
-    def __init__(self, values: Iterable[float], errors: Iterable[float]) -> None:
+    def __init__(self, values: Iterable[Estimated], errors: Iterable[Estimated]) -> None:
         super().__init__(values)
         self.errors = list(errors)
 

@@ -141,6 +141,7 @@ class Network(PositionNetwork, FluctuatingNetwork, DerivedNetwork, Shown):
         Returns:
             L + 1 numbers, the first K itself; of tokens pairs (K, C), with 12 digits. On a Torus or Listed arrays in
             double precision, good to 11 digits for kernels from 1e-3 to 100; with M pairs of an array and a number.
+            ``.errors`` says how far they may be off where scores of attention are weak or sampled.
 
         Raises:
             DeclarationError: a parameter without a value, an unknown name, or a number outside of its range.

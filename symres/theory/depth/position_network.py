@@ -12,6 +12,7 @@ from ...core.scalars import Number, whole
 from ...layers.across import Attend
 from ...layers.grids import Lattice
 from ...numerics.deferred_numpy import Array, ArrayLike
+from ...results.annotated_numbers import EstimatedNumber
 from ..grids.grid_network import GridNetwork
 from ..observables.layer_maps import ATTENTION_ENTROPY
 from ..observables.layer_theory import LayerTheory
@@ -169,7 +170,7 @@ class PositionNetwork:
         C: Number | None = None,
         tokens: str = "one",
         **params: Parameter,
-    ) -> mp.mpf:
+    ) -> mp.mpf | EstimatedNumber:
         """The averaged partial Jacobian norm from the stream after l0 layers to that after l.
 
         Args:
@@ -180,6 +181,9 @@ class PositionNetwork:
             tokens: "one": the squared derivatives of a token in all of them, summed; "all": all of them are moved
                 alike. Where positions differ it is the mean over those of the output.
             params: numbers, by name; of a batch on a torus also M, the covariance of two inputs, one of which is moved.
+
+        Returns:
+            A number; on a Torus or Listed with ``.error``, 0 unless scores of attention are weak or sampled.
 
         Raises:
             DeclarationError: inputs have no positions, l0 > l, or another word; C is missing.
@@ -196,7 +200,7 @@ class PositionNetwork:
             found = f"tokens = {tokens} from layer {first} to layer {last} of {len(self.layers)}"
             raise DeclarationError("an averaged partial Jacobian norm", found, 'pass l0 <= l and "one" or "all"')
         if (grid := self._grid) is not None:
-            return mp.mpf(self._on_grid(grid, K, params).apjn(first, last, tokens == "all"))
+            return self._on_grid(grid, K, params).apjn(first, last, tokens == "all")
         if C is None:
             raise DeclarationError("gradients of tokens", "C, the covariance of two, has no value", "pass C=0.5")
         change = {"t": mp.mpf(1), "s": mp.mpf(tokens == "all")}

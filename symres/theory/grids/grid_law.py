@@ -47,14 +47,15 @@ class GridLaw:
         formulas: of the layer.
         state: what enters.
         numbers: of the parameters.
+        off: how many of their errors rules that are not exact add to what they give.
 
     Raises:
         DeclarationError: a normaliser divides by 0 at a position.
         UnsupportedLayer: terms with different strides are added, or a draw has no rule for this grid.
     """
 
-    def __init__(self, formulas: Stretches, state: State, numbers: Mapping[sp.Symbol, float]) -> None:
-        self._formulas, self._numbers = formulas, numbers
+    def __init__(self, formulas: Stretches, state: State, numbers: Mapping[sp.Symbol, float], off: float = 0.0) -> None:
+        self._formulas, self._numbers, self._off = formulas, numbers, off
         self._laws: dict[sp.Symbol, State] = {z: state}  # of each source
         self._statistics: dict[sp.Symbol, tuple[Lattice, Array]] = {}
         self._grams: dict[sp.Symbol, GridGrams] = {}
@@ -73,13 +74,19 @@ class GridLaw:
 
     def _draw(self, step: DrawStep) -> None:
         draw, grid = step.draw, self._grid([gram.pair for gram in step.grams])
-        grams = GridGrams(grid, [self._array(gram, {}, grid) for gram in step.grams], self._number)
+        grams = GridGrams(grid, [self._array(gram, {}, grid) for gram in step.grams], self._number, self._off)
         kernel = self._number(draw.C_b) + self._number(draw.C_W) * draw.across.grid_kernel(grams)
         apart = self._apart(step.grams[0])
         if apart is not None:
             apart = self._number(draw.C_b) + self._number(draw.C_W) * apart
         self._grams[draw.name] = grams
         self._laws[draw.name] = State(draw.across.grid_behind(grid), kernel, apart)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the rules of all draws are exact."""
+        draws = self._formulas.law.program.draws
+        return all(draw.across.is_exact(self._grams[draw.name]) for draw in draws)
 
     @cached_property
     def next(self) -> State:
@@ -150,7 +157,7 @@ class GridLaw:
             grams = self._grams[name]
             grid = seen(grams.grid)
             moved = [values(formula, changes, grid) for formula in formulas]
-            rule = draw.across.grid_tangent(GridGrams(grid, grams.grams, self._number), moved)
+            rule = draw.across.grid_tangent(replace(grams, grid=grid), moved)
             changes[name] = self._number(draw.C_W) * rule
         return values(self._formulas.next_change, changes, seen(self.next.grid))
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TypeAlias, cast
+from typing import cast
 
 from ...core.errors import DeclarationError, UnsupportedLayer
 from ...core.scalars import Number, number
 from ...layers.grids import Lattice
 from ...layers.layer import Layer
 from ...numerics.deferred_numpy import Array, ArrayLike, np
+from ...results.annotated_numbers import EstimatedNumber, Estimates
 from ...results.arguments_of_quantities import Arguments
 from .grid_law import GridLaw, State
 from .stretches import stretches
-
-Kernels: TypeAlias = list[Array] | list[tuple[Array, float]]
 
 _ROUNDED = 1e-12  # by which M may exceed the mean of a kernel
 
@@ -76,33 +75,59 @@ class GridNetwork:
 
     @cached_property
     def _laws(self) -> list[GridLaw]:
+        return self._made(0.0)
+
+    @cached_property
+    def _moved(self) -> list[GridLaw]:
+        """The laws if rules that are not exact are off by their errors."""
+        return self._laws if all(law.is_exact for law in self._laws) else self._made(1.0)
+
+    def _made(self, off: float) -> list[GridLaw]:
         state, laws = self._first, list[GridLaw]()
         for layer, numbers in zip(self._layers, self._numbers, strict=True):
-            laws.append(GridLaw(stretches(layer, self._grid.is_homogeneous), state, numbers))
+            laws.append(GridLaw(stretches(layer, self._grid.is_homogeneous), state, numbers, off))
             state = laws[-1].next
         return laws
 
-    @property
-    def kernels(self) -> Kernels:
-        """In front of every layer and behind the last; with M of a batch pairs (kernel, M)."""
-        states = [self._first, *(law.next for law in self._laws)]
-        pairs = [(state.kernel, state.apart) for state in states if state.apart is not None]
-        return pairs or [state.kernel for state in states]
+    def _states(self, laws: Sequence[GridLaw]) -> list[State]:
+        return [self._first, *(law.next for law in laws)]
 
-    def apjn(self, first: int, last: int, is_alike: bool) -> float:
-        """The squared derivatives of a neuron at one position, summed over all in front; its mean over positions.
+    @property
+    def kernels(self) -> Estimates[Array] | list[tuple[Array, float]]:
+        """In front of every layer and behind the last, with errors; with M of a batch pairs (kernel, M)."""
+        states = self._states(self._laws)
+        pairs = [(state.kernel, state.apart) for state in states if state.apart is not None]
+        return pairs or self._with_errors(lambda laws: [state.kernel for state in self._states(laws)])
+
+    def _with_errors(self, of_laws: Callable[[list[GridLaw]], list[Array]]) -> Estimates[Array]:
+        """Arrays from the laws, and how much they change if rules that are not exact are off by their errors."""
+        values = of_laws(self._laws)
+        if self._moved is self._laws:
+            return Estimates(values, [np.zeros(value.shape) for value in values])
+        return Estimates(values, [abs(off - value) for off, value in zip(of_laws(self._moved), values, strict=True)])
+
+    def tangents(self, first: int, last: int, is_alike: bool) -> Estimates[Array]:
+        """The covariances of changes of the stream behind each of some layers, with errors.
 
         Args:
-            first: from the stream behind so many layers.
+            first: changes are of the stream behind so many layers.
             last: to the stream behind so many layers.
             is_alike: whether all positions are moved alike, instead of each by itself.
         """
-        states = [self._first, *(law.next for law in self._laws)]
-        change = states[first].grid.identity
-        change = change * 0 + 1 if is_alike else change
-        for law in self._laws[first:last]:
-            change = law.tangent(change)
-        return float(states[last].grid.alone(change).mean())
+
+        def of_laws(laws: list[GridLaw]) -> list[Array]:
+            change = self._states(laws)[first].grid.identity
+            changes = [change * 0 + 1 if is_alike else change]
+            for law in laws[first:last]:
+                changes.append(law.tangent(changes[-1]))
+            return changes
+
+        return self._with_errors(of_laws)
+
+    def apjn(self, first: int, last: int, is_alike: bool) -> EstimatedNumber:
+        """The squared derivatives of a neuron at one position, summed over all in front; its mean over positions."""
+        changes, grid = self.tangents(first, last, is_alike), self._states(self._laws)[last].grid
+        return EstimatedNumber(*(float(grid.alone(part[-1]).mean()) for part in (changes, changes.errors)))
 
     @property
     def perpendicular_waves(self) -> list[Array]:

@@ -84,6 +84,22 @@ def test_texts_of_positions_are_read():
         assert pickle.loads(pickle.dumps(positions_of(text))) == positions_of(text)
     assert positions_of("Listed(2, 3)") == sr.Listed(2, 3) != sr.Torus(2, 3)
     assert positions_of("Listed(8, mask=None)") == sr.Listed(8)
+    assert positions_of("Listed(8, rope=10000)") == sr.Listed(8, rope=1e4)
+    assert str(positions_of("Listed(8, rope=[1, 0.1])")) == "Listed(8, rope=array)"
+
+
+def test_masks_and_frequencies():
+    """A mask of an array, as it is after a stride; a base is 64 frequencies."""
+    assert sr.Listed(3, mask=np.tril(np.ones((3, 3)))) == sr.Listed(3, mask="causal")
+    seen = np.eye(4, dtype=bool) | (np.arange(4) == 2)
+    grid = sr.Listed(4, mask=seen)
+    assert np.array_equal(grid.visible, seen)
+    assert pickle.loads(pickle.dumps(grid)) == grid != sr.Listed(4)
+    assert np.array_equal(grid.strided(2).visible, seen[::2, ::2])
+    turns = sr.Listed(3, rope=10000).frequencies
+    assert len(turns) == 64
+    assert turns[32] == pytest.approx(0.01, rel=1e-14)
+    assert sr.Listed(3, rope=[1, 0.5]).frequencies == (1, 0.5)
 
 
 def test_norms_over_positions_are_written_as_they_are_read():
@@ -149,6 +165,10 @@ def test_a_throw_away_rule_is_known_to_formulas_and_to_arrays():
         (lambda: sr.Torus(0), "whole number"),
         (lambda: sr.Listed(4, mask="window"), "mask window"),
         (lambda: sr.Listed(4, 4, mask="causal"), "no order"),
+        (lambda: sr.Listed(2, mask=[[1, 0], [0, 0]]), "sees none"),
+        (lambda: sr.Listed(2, mask=[True, True]), "another shape"),
+        (lambda: sr.Listed(2, rope=0), "not positive"),
+        (lambda: sr.Listed(2, rope=[1, np.inf]), "not finite"),
         (lambda: positions_of("Torus(8"), "cannot be read"),
         (lambda: positions_of("Listed(8, roof=1)"), "cannot be read"),
         (lambda: sr.layer("Conv(z, window=[1, 2)"), "at column"),

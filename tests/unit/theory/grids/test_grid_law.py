@@ -107,6 +107,41 @@ def test_averages_over_positions_of_what_differs_are_refused():
     assert alike.kernels(1, [2, 0.5, 0.5])[-1][0] == pytest.approx(2 + 2 * np.sqrt(0.5) + 0.5)
 
 
+@pytest.mark.parametrize(("C_Q", "most"), [(0.2, 6e-3), pytest.param(4, 2e-2, marks=pytest.mark.exhaustive)])
+def test_listed_attention_has_errors_that_pass_on(C_Q, most):
+    """Weak or sampled scores, of keys that do not turn, beside exact ones; errors of a layer go on in the next."""
+    layer, K = sr.layer("z + Attention(LayerNorm(z), 1, 0, C_Q, 1)"), np.full((4, 4), 0.3) + np.eye(4)
+    exact, theory = (layer.derive(positions=sr.Listed(4, rope=rope)) for rope in (None, [0, 0]))
+    expected, kernels = (each.kernels(2, K, C_Q=C_Q) for each in (exact, theory))
+    assert not any(error.any() for error in expected.errors)
+    assert not kernels.errors[0].any()
+    assert 0 < kernels.errors[1].max() < kernels.errors[2].max() < most
+    for one, other, error in zip(kernels, expected, kernels.errors, strict=True):
+        assert (np.abs(one - other) <= 3 * error).all()
+    gradients = [each.apjn(0, 2, K, C_Q=C_Q) for each in (exact, theory)]
+    assert gradients[0].error == 0
+    assert abs(gradients[1] - gradients[0]) < 3 * gradients[1].error < 0.15 * gradients[0]
+
+
+@pytest.mark.exhaustive
+def test_tokens_of_a_random_gpt2():
+    """Cosines of two tokens after blocks, T = 256, measured in three networks; and variances after the first."""
+    norm = "LayerNorm(z, 1/100000)"
+    text = (
+        f"h = z + Attention({norm}, C_A, 0, C_1, C_1); h + Dense(gelu(Dense({norm.replace('z', 'h')}, C_1, 0)), C_2, 0)"
+    )
+    numbers = {"C_1": 768 * 0.02**2, "C_A": 768**2 * 0.02**4 / 24, "C_2": 4 * 768 * 0.02**2 / 24}
+    theory = sr.layer(text).derive(positions=sr.Listed(256, mask="causal"))
+    kernels = theory.kernels(11, 8e-4 * np.eye(256), **numbers)
+    measured = {1: (0.1173, 0.0043), 2: (0.2150, 0.0109), 8: (0.4628, 0.0043), 11: (0.5015, 0.0041)}
+    for depth, (cosine, error) in measured.items():
+        lengths = np.sqrt(kernels[depth].diagonal())
+        cosines = (kernels[depth] / np.outer(lengths, lengths))[np.triu_indices(256, 1)]
+        assert abs(cosines.mean() - cosine) < 4 * error
+    assert np.allclose(kernels[1].diagonal()[[0, -1]], [0.0104, 0.0063], rtol=0.04)
+    assert max(error.max() / kernel.max() for error, kernel in zip(kernels.errors, kernels, strict=True)) < 1e-3
+
+
 @pytest.mark.parametrize(
     ("text", "positions", "K", "numbers", "said"),
     [
@@ -126,8 +161,6 @@ def test_averages_over_positions_of_what_differs_are_refused():
         ("Conv(BatchNorm(z), 1, 0)", sr.Listed(2), np.eye(2), {"M": 0.1}, "differs from channel to channel"),
         ("TokenMix(z, 1, 0)", sr.Torus(3), [1, 0, 0], {}, "unlike one another"),
         ("Attention(z, 1, 0)", sr.Torus(3), [1, 0, 0], {}, "not exchangeable"),
-        ("Attention(z, 1, 0)", sr.Listed(3), np.diag([1, 2, 3]), {}, "weak or sampled"),
-        ("Attention(z, 1, 0)", sr.Listed(3, rope=10000), np.eye(3), {}, "weak or sampled"),
     ],
 )
 def test_refusals_on_grids(text, positions, K, numbers, said):
