@@ -337,7 +337,7 @@ class Attend(Across):
         if (weights := self._certain(of)) is not None:
             return np.asarray(weights @ of.grams[0] @ weights.T)
         if not self.is_exact(of):
-            return _with_error(self._scores(of).kernel(), of)
+            return _with_error(self.scores(of).kernel(), of)
         return self._overlaps(of)[0].averages(of.grams[0])[of.grid.table.spread]
 
     def grid_tangent(self, of: GridGrams, changes: Sequence[Array]) -> Array:
@@ -346,7 +346,7 @@ class Attend(Across):
             return np.asarray(weights @ changes[0] @ weights.T)
         C_Q, C_K, C_bQ = map(of.number, (self.C_Q, self.C_K, self.C_bQ))
         if not self.is_exact(of):
-            return _with_error(self._scores(of).tangent(changes[0], C_K * C_Q * changes[-1]), of)
+            return _with_error(self.scores(of).tangent(changes[0], C_K * C_Q * changes[-1]), of)
         (overlaps, spread), pick = self._overlaps(of), of.grid.table.pick
         queries = C_Q * of.grams[-1].ravel()[pick] + C_bQ
         moved = C_Q * changes[-1].ravel()[pick] * spread + queries * overlaps.excess(changes[0])
@@ -371,8 +371,8 @@ class Attend(Across):
         C_Q, C_K, C_bQ = map(of.number, (self.C_Q, self.C_K, self.C_bQ))
         return C_K * (C_Q * of.grams[-1] + C_bQ)
 
-    def _scores(self, of: GridGrams) -> ListedAttention:
-        """Of any keys."""
+    def scores(self, of: GridGrams) -> ListedAttention:
+        """Those of any keys."""
         grid = self._listed(of)
         return ListedAttention(self._queries(of), of.grams[0], grid.visible, grid.frequencies)
 

@@ -11,7 +11,7 @@ import sympy as sp
 
 from ...core.errors import DeclarationError, UnsupportedLayer
 from ...core.symbols import z
-from ...layers.across import GridGrams
+from ...layers.across import Attend, GridGrams
 from ...layers.grids import Lattice, Modes, Pairs, Torus
 from ...layers.layouts import MEAN
 from ...numerics.deferred_numpy import Array, NDArray, np
@@ -87,6 +87,18 @@ class GridLaw:
         """Whether the rules of all draws are exact."""
         draws = self._formulas.law.program.draws
         return all(draw.across.is_exact(self._grams[draw.name]) for draw in draws)
+
+    @property
+    def attended(self) -> list[tuple[Attend, GridGrams]]:
+        """The rules of attention, with what goes into them."""
+        draws = self._formulas.law.program.draws
+        return [(draw.across, self._grams[draw.name]) for draw in draws if isinstance(draw.across, Attend)]
+
+    @property
+    def added(self) -> float:
+        """The mean variance, over all positions, of draws that are summands of the next stream."""
+        names = {role.name for role in self._formulas.next.pair.roles.values()} & self._grams.keys()
+        return float(sum(self._laws[name].grid.alone(self._laws[name].kernel).mean() for name in names))
 
     @cached_property
     def next(self) -> State:

@@ -282,7 +282,8 @@ def _place(samples: list[NetworkSample], row: int) -> PlaceSignals:
         gradient_norm=UNKNOWN if squared is None else root_of_sums(squared),
         gram=gram.mean(axis=0),
         units=units,
-        errors_given_inputs={"kernel": 0.0} | {name: error_of_directions(arrays[name]) for name in names[1:]},
+        errors_given_inputs={"kernel": 0.0, "token_cosine": 0.0}
+        | {name: error_of_directions(arrays[name]) for name in names[1:]},
     )
 
 

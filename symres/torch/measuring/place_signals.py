@@ -24,7 +24,7 @@ MEASURED = (
     "gradient_norm",
     "adam_change",
 )
-PREDICTED = ("kernel", "cosine", "apjn_forward", "apjn_backward")
+PREDICTED = ("kernel", "cosine", "token_cosine", "apjn_forward", "apjn_backward")
 UNKNOWN = EstimatedNumber(math.nan, math.nan)
 
 
@@ -188,6 +188,8 @@ class Prediction:
             corrections of order 1/n, and the uncertainty of numbers that it was given.
         cosine: of two different inputs.
         cosine_error: likewise.
+        token_cosine: of two positions of one input.
+        token_cosine_error: likewise.
         apjn_forward: squared Jacobian norm from the start to the place.
         apjn_forward_error: likewise.
         apjn_backward: squared Jacobian norm from the place to the output.
@@ -210,6 +212,8 @@ class Prediction:
     kernel_error: float = 0.0
     cosine: float | None = None
     cosine_error: float = 0.0
+    token_cosine: float | None = None
+    token_cosine_error: float = 0.0
     apjn_forward: float | None = None
     apjn_forward_error: float = 0.0
     apjn_backward: float | None = None

@@ -1,4 +1,4 @@
-"""The figure of a measurement: kernels and Jacobian norms over the places, with errors and theory."""
+"""The figure of a measurement: kernels, cosines of tokens and Jacobian norms over places, with errors and theory."""
 
 from __future__ import annotations
 
@@ -16,9 +16,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_KERNEL, _FORWARD, _BACKWARD, _GRADIENT = "#0072B2", "#009E73", "#D55E00", "#CC79A7"
+_KERNEL, _COSINE, _FORWARD, _BACKWARD, _GRADIENT = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
 _NAMES_SHOWN = 24  # more of them would cover each other
 _HALF = 0.3  # of the distance of places: how far a prediction without neighbours is drawn to both sides
+_SAID = {
+    "kernel": "kernel, mean square",
+    "token_cosine": "token similarity",
+    "apjn_forward": r"APJN, $\frac{1}{N}\sum_{ij}(\partial h_i/\partial h_j)^2$",
+    "gradient_norm": "norm of the gradient",
+}
 _BAND = "band: what the theory allows"
 _CONSTANT = 1.5  # a range smaller than this factor is drawn as if it had this factor: noise is no trend
 
@@ -33,6 +39,8 @@ def draw_signals(
 ) -> Figure:
     """Draw kernels, Jacobian norms and, with a loss, gradients, each on a logarithmic scale over the places.
 
+    Where inputs have positions, cosines of two of them follow kernels, on a linear scale.
+
     Args:
         places: in the order of execution.
         theory: what it says about the numbers of each place, by name; drawn as lines with bands of what it allows.
@@ -46,26 +54,31 @@ def draw_signals(
     """
     from ...report.figures.styled_figure import styled
 
-    with_loss = any(not math.isnan(place.gradient_norm) for place in places)
-    panels = 3 if with_loss else 2
-    with styled(6.4, 1.2 + 2.6 * panels) as figure:
-        axes = list(np.atleast_1d(figure.subplots(panels, 1, sharex=True)))
+    optional = ("token_cosine", "gradient_norm")
+    measured = {name: any(not math.isnan(place.number(name)) for place in places) for name in optional}
+    rows = [name for name in ("kernel", "token_cosine", "apjn_forward", "gradient_norm") if measured.get(name, True)]
+    with styled(6.4, 1.2 + 2.6 * len(rows)) as figure:
+        axes = list(np.atleast_1d(figure.subplots(len(rows), 1, sharex=True)))
+        panels = dict(zip(rows, axes, strict=True))
+        panels["apjn_backward"] = panels["apjn_forward"]
         curves = [[float(place.number(name)) for place in places] for name in ("apjn_forward", "apjn_backward")]
         begin = "input" if start == "input" else f"place {start}"
-        for panel, name, color, marker, label in (
-            (axes[0], "kernel", _KERNEL, "o", "kernel"),
-            (axes[1], "apjn_forward", _FORWARD, "o", f"from the {begin} to the place"),
-            (axes[1], "apjn_backward", _BACKWARD, "s", "from the place to the output"),
-            (axes[-1], "gradient_norm", _GRADIENT, "o", "gradient of the loss"),
+        for name, color, marker, label in (
+            ("kernel", _KERNEL, "o", "kernel"),
+            ("token_cosine", _COSINE, "o", "cosine of two positions"),
+            ("apjn_forward", _FORWARD, "o", f"from the {begin} to the place"),
+            ("apjn_backward", _BACKWARD, "s", "from the place to the output"),
+            ("gradient_norm", _GRADIENT, "o", "gradient of the loss"),
         ):
+            if name not in panels:
+                continue
+            panels[name].set_yscale("linear" if name == "token_cosine" else "log")
             if name == "apjn_backward" and coincide(*curves):
                 label += SAME_CURVE
-            _series(panel, [place.number(name) for place in places], _theory(theory, name), color, marker, label)
-        axes[1].axhline(1.0, color="0.75", linewidth=0.8, zorder=0)
-        axes[0].set_ylabel("kernel, mean square")
-        axes[1].set_ylabel(r"APJN, $\frac{1}{N}\sum_{ij}(\partial h_i/\partial h_j)^2$")
-        if with_loss:
-            axes[2].set_ylabel("norm of the gradient")
+            numbers = [place.number(name) for place in places]
+            _series(panels[name], numbers, _theory(theory, name), color, marker, label)
+            panels[name].set_ylabel(_SAID.get(name, panels[name].get_ylabel()))
+        panels["apjn_forward"].axhline(1.0, color="0.75", linewidth=0.8, zorder=0)
         for panel in axes:
             _scale(panel)
             if panel.get_legend_handles_labels()[0]:
@@ -75,7 +88,7 @@ def draw_signals(
         before = "" if len(stack) == len(places) else " before the readout"
         axes[0].set_title(_change("kernels", stack, "kernel", before), fontsize=10)
         jacobians = _change("forward Jacobian norms", stack, "apjn_forward", before)
-        axes[1].set_title(": ".join(filter(None, (jacobians, verdict))), fontsize=10)
+        panels["apjn_forward"].set_title(": ".join(filter(None, (jacobians, verdict))), fontsize=10)
     return figure
 
 
@@ -91,9 +104,12 @@ def _series(
     x = np.arange(1, len(numbers) + 1)
     values = np.array(list(map(float, numbers)))
     errors = np.nan_to_num(np.array([number.error for number in numbers]))
-    shown = np.isfinite(values) & (values > 0)
+    is_log = panel.get_yscale() == "log"
+    shown = np.isfinite(values) & ((values > 0) | (not is_log))
     if shown.any():
-        lower = np.minimum(errors, values * (1 - 1e-3))  # a bar that reached 0 would not end on this scale
+        lower = (
+            np.minimum(errors, values * (1 - 1e-3)) if is_log else errors
+        )  # a bar that reached 0 would not end on this scale
         panel.errorbar(
             x[shown],
             values[shown],
@@ -119,7 +135,8 @@ def _series(
 def _theory_of_series(panel: Axes, expected: np.ndarray, allowed: np.ndarray, color: str, label: str) -> None:
     """A line with a band, and short lines at places whose neighbours have no theory: nothing else would show them."""
     with np.errstate(invalid="ignore"):
-        low = np.maximum(expected - allowed, expected * 1e-3)
+        low = expected - allowed
+        low = np.maximum(low, expected * 1e-3) if panel.get_yscale() == "log" else low
     for run in np.ma.clump_unmasked(np.ma.masked_invalid(expected)):
         rows = np.arange(run.start, run.stop)
         x = rows + 1.0
@@ -143,7 +160,9 @@ def _theory(theory: Sequence[Mapping[str, PlaceComparison]], name: str) -> tuple
 
 def _scale(panel: Axes) -> None:
     """A logarithmic scale whose range is never so small that noise looks like growth."""
-    panel.set_yscale("log")
+    if panel.get_yscale() != "log":
+        panel.set_ylim(min(panel.get_ylim()[0], 0), 1)
+        return
     low, high = panel.get_ylim()
     if 0 < low < high < _CONSTANT**2 * low:
         middle = math.sqrt(low * high)

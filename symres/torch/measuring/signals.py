@@ -128,7 +128,9 @@ class Measurement(Shown):
         return data_frame(self.rows(), "a measurement")
 
     def plot(self) -> Figure:
-        """The figure: kernels, Jacobian norms and, with a loss, gradients over the places, with errors and theory.
+        """The figure: kernels, cosines of tokens, Jacobian norms and gradients over the places, with errors and theory.
+
+        Cosines are shown where inputs have positions, gradients with a loss.
 
         Bars are standard errors. A band around the theory is what it allows: what it leaves out, such as corrections of
         order 1/n, and how far one network may be from the average over networks. The theory is a line between
@@ -231,10 +233,12 @@ class Measurement(Shown):
 
     def _place_facts(self) -> list[Fact]:
         """A line for each place, or for the first and the last of many, with what the theory says."""
-        names = {"kernel": "kernel", "apjn_forward": f"J from {self.start}", "apjn_backward": "J to the output"}
+        names = {"kernel": "kernel", "token_cosine": "cosine of tokens"}
+        names |= {"apjn_forward": f"J from {self.start}", "apjn_backward": "J to the output"}
         lines = []
         for place, compared in zip(self.places, self._comparisons, strict=True):
-            numbers = (_in_words(said, place.number(name), compared.get(name)) for name, said in names.items())
+            shown = [name for name in names if name != "token_cosine" or name in compared]
+            numbers = (_in_words(names[name], place.number(name), compared.get(name)) for name in shown)
             lines.append(Fact(place.name, "; ".join(numbers)))
         if len(lines) <= _MOST:
             return lines
