@@ -22,7 +22,7 @@ Estimate: TypeAlias = tuple[Array, Array]  # values, and how far they may be off
 
 _WEAK = 0.3  # variance of the scores up to which the first order is taken
 _SEED = 5
-_FEWEST, _MOST = 16, 2**15  # pairs of samples
+_FEWEST, _MOST = 16, 2**13  # pairs of samples
 _PRODUCTS = 2**31  # of numbers, in each matrix product over all pairs
 _AT_ONCE = 2**20  # entries of samples
 

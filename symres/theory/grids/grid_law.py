@@ -95,10 +95,10 @@ class GridLaw:
         return [(draw.across, self._grams[draw.name]) for draw in draws if isinstance(draw.across, Attend)]
 
     @property
-    def added(self) -> float:
-        """The mean variance, over all positions, of draws that are summands of the next stream."""
+    def added(self) -> Array:
+        """The covariances of all draws that are summands of the next stream, together."""
         names = {role.name for role in self._formulas.next.pair.roles.values()} & self._grams.keys()
-        return float(sum(self._laws[name].grid.alone(self._laws[name].kernel).mean() for name in names))
+        return np.asarray(sum((self._laws[name].kernel for name in names), 0 * self._laws[z].kernel))
 
     @cached_property
     def next(self) -> State:

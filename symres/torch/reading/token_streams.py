@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 import sympy as sp
@@ -22,8 +23,10 @@ from ..equations.formula_values import AttentionUse, factored
 from ..models.call_arguments import CallArguments
 from ..models.choosing import ChosenModules
 from ..models.keeping import kept, seeded
-from ..models.observing import Site, names_of, watching
+from ..models.observing import names_of, watching
 from .read_block import ReadBlock
+
+Grams: TypeAlias = dict[str, list[np.ndarray]]  # of each input, by the names of places
 
 _ENTRIES = 2**19  # of Gram matrices that the theory follows; those of two inputs at least
 MANY_TOKENS = "many tokens"
@@ -31,37 +34,42 @@ _UNSEEN = -1e4  # what masks add to scores of keys that are not seen, at most
 
 
 def token_grams(
-    model: nn.Module, arguments: CallArguments, chosen: ChosenModules, places: Collection[str], seed: int
-) -> dict[str, np.ndarray]:
-    """Gram matrices over tokens at some places, (inputs, tokens, tokens); of the first inputs where they are many.
+    model: nn.Module, arguments: CallArguments, chosen: ChosenModules, places: Mapping[str, bool], seed: int
+) -> Grams:
+    """Gram matrices over tokens at some places, one for each input; of the first inputs where these are many.
 
     Args:
         model: as it is in evaluation mode.
         arguments: all inputs.
         chosen: the modules at which the places are.
-        places: their names, "input" among them perhaps.
+        places: their names, "input" among them perhaps, and whether something that follows tells tokens apart; if not,
+            alike ones have a single covariance.
         seed: of whatever draws random numbers.
     """
-    seen: list[tuple[Site, np.ndarray]] = []
+    grams: Grams = {}
 
-    def gram(tensor: torch.Tensor) -> np.ndarray:
+    def note(name: str, tensor: torch.Tensor) -> None:
         rows = tensor.detach().to("cpu", torch.float64)
-        if rows.ndim != 3:
-            return np.empty((0, 0, 0))
-        most = max(_ENTRIES // rows.shape[1] ** 2, 2)
-        rows = rows[:most]
-        return np.asarray((rows @ rows.mT / rows.shape[2]).numpy())
+        if name in places and rows.ndim == 3 and rows.shape[1] > 1:
+            rows = rows[: max(_ENTRIES // rows.shape[1] ** 2, 2)]
+            each = list((rows @ rows.mT / rows.shape[2]).numpy())
+            grams[name] = each if places[name] else [as_tokens(gram, rows.shape[2]) for gram in each]
 
-    def at(site: Site, tensor: torch.Tensor) -> None:
-        if {*names_of([site])} & {*places}:
-            seen.append((site, gram(tensor)))
-
-    with seeded(seed), kept(model, train=False), torch.no_grad(), watching(chosen, at):
+    if arguments.differentiable is not None:
+        note("input", arguments.differentiable)
+    watched = watching(chosen, lambda site, tensor: note(names_of([site])[0], tensor))
+    with seeded(seed), kept(model, train=False), torch.no_grad(), watched:
         arguments.call(model)
-    grams = dict(zip(names_of([site for site, _ in seen]), (each for _, each in seen), strict=True))
-    if "input" in places and arguments.differentiable is not None:
-        grams["input"] = gram(arguments.differentiable)
-    return {place: each for place, each in grams.items() if each.size}
+    return grams
+
+
+def as_tokens(gram: np.ndarray, width: int) -> np.ndarray:
+    """Covariances of tokens that are alike but for the scatter of n neurons, as if any two were; others as they are."""
+    is_same = np.eye(len(gram), dtype=bool)
+    variances, shared = gram[is_same], gram[~is_same]
+    if not len(shared) or max(variances.std(), shared.std()) > math.sqrt(2 / width) * variances.mean():
+        return gram
+    return np.where(is_same, variances.mean(), shared.mean())
 
 
 def cosines(kernel: np.ndarray) -> float:
@@ -111,16 +119,11 @@ class TokenLayer:
         return GridLaw(stretches(form, False), State(grids.pop(), self.kernels[number] * scale), numbers, off)
 
     @property
-    def behind(self) -> list[np.ndarray]:
-        """The kernels that come out."""
-        return [law.next.kernel for law in self.laws]
-
-    @property
     def is_normalised(self) -> bool:
         """Whether it ends with a norm."""
         return self.block.form is not None and isinstance(self.block.form.forward, Normaliser)
 
-    @property
+    @cached_property
     def skip_weight(self) -> float:
         """With which the stream goes into the sum that the layer is, before a norm perhaps."""
         assert self.block.form is not None
@@ -128,18 +131,14 @@ class TokenLayer:
         terms = sp.Add.make_args(forward.args[0] if self.is_normalised else forward)
         return float(sum(number for number, bare in map(factored, terms) if bare == z))
 
-    @property
-    def off(self) -> tuple[float, float, float]:
-        """How far kernel (relative), cosine (absolute) and chi (relative) may be off by weak or sampled scores."""
-        law = self.laws[0]
-        if law.is_exact:
-            return 0.0, 0.0, 0.0
-        other, identity = self.law(0, off=1.0), np.eye(len(self.kernels[0]))
-        one, two = (
-            (np.trace(each.next.kernel), cosines(each.next.kernel), np.trace(each.tangent(identity)))
-            for each in (law, other)
+    def change(self, other: GridLaw) -> tuple[float, float, float]:
+        """By what kernel (relative), cosine (absolute) and chi (relative) differ of another law of the first input."""
+        identity = np.eye(len(self.kernels[0]))
+        (kernel, cosine, chi), (up, nearer, faster) = (
+            (np.trace(law.next.kernel), cosines(law.next.kernel), np.trace(law.tangent(identity)))
+            for law in (self.laws[0], other)
         )
-        return float(abs(two[0] / one[0] - 1)), float(abs(two[1] - one[1])), float(abs(two[2] / one[2] - 1))
+        return abs(up / kernel - 1), abs(nearer - cosine), abs(faster / chi - 1)
 
     def finite_sizes(self, width: int) -> dict[str, float]:
         """Corrections to the kernel of attention at finite sizes, relative, by their names; for one input.
