@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TypeAlias
 
 import sympy as sp
@@ -59,6 +60,7 @@ class GridLaw:
         self._laws: dict[sp.Symbol, State] = {z: state}  # of each source
         self._statistics: dict[sp.Symbol, tuple[Lattice, Array]] = {}
         self._grams: dict[sp.Symbol, GridGrams] = {}
+        self._slopes: dict[tuple[Compiled, Lattice], list[tuple[Role, Array | float]]] = {}
         for step in formulas.law.steps:
             if isinstance(step, DrawStep):
                 self._draw(step)
@@ -218,9 +220,15 @@ class GridLaw:
     def _at(self, compiled: Compiled, changes: Changes, grid: Lattice, pairs: Pairs) -> Array | float:
         def number(symbol: sp.Symbol) -> Array | float:
             role = compiled.roles.get(symbol)
-            return self._numbers[symbol] if role is None else self._of_role(role, changes, grid, pairs)
+            return self._numbers[symbol] if role is None else self._of_role(role, {}, grid, pairs)
 
-        return compiled(number)
+        if not changes or not compiled.changes:  # or nothing moves it, or a jump
+            return compiled(number)
+        if (compiled, grid) not in self._slopes:  # all places of a grid are asked for together
+            slopes = ((compiled.roles[s], self._at(slope, {}, grid, pairs)) for s, slope in compiled.changes.items())
+            self._slopes[compiled, grid] = list(slopes)
+        terms = (slope * self._of_role(role, changes, grid, pairs) for role, slope in self._slopes[compiled, grid])
+        return reduce(operator.add, terms)
 
     def _are_one(self, formula: PairFormula, pairs: Pairs) -> NDArray[np.bool_]:
         """Whether the neurons of both places are one: all that stands in the formula has the same value there."""

@@ -74,6 +74,12 @@ class Compiled:
         return {s: Compiled(self._closed.diff(s), self._all_roles) for s in self.roles}
 
     @cached_property
+    def changes(self) -> dict[sp.Symbol, Compiled]:
+        """The derivatives in covariances of changes, in which it is linear."""
+        moved = [s for s, role in self.roles.items() if role.other is not None and role.one.is_tangent]
+        return {s: Compiled(self._closed.diff(s), self._all_roles) for s in moved}
+
+    @cached_property
     def _function(self) -> CompiledFormula:
         return CompiledFormula(self.symbols, self._closed)
 

@@ -130,16 +130,15 @@ def _of_tokens(front: Front, block: ReadBlock, which: int) -> Passage:
     drawn = max(rho - before, made * rho)  # parts of the cosine
     of_cosine = drawn**2 * KERNEL_SCATTER / span.width + (2 * drawn**2 + 4 * drawn * abs(before)) / span.outputs
     of_layer = (1 - rho) * math.hypot(math.sqrt(of_cosine), sizes, _PER_WIDTH * corrected / span.width)
-    carried, _, moved = layer.change(layer.law(0, 1 + front.kernel_error))
-    off = (0.0, 0.0, 0.0) if law.is_exact else layer.change(layer.law(0, off=1.0))
+    carried, nearer, moved = layer.change(layer.law(0, 1 + front.kernel_error, off=1.0))
     return Passage(
         np.concatenate([each.diagonal() for each in tokens]),
         chi,
         made,
         turned,
         carried,
-        math.hypot(moved, off[2]),
-        more=math.hypot(off[0], sizes),
+        moved,
+        more=sizes,
         corrected=corrected,
         scatter=math.hypot(neurons, weights),
         alike=math.sqrt((added**2).mean()) / added.diagonal().mean() if made else 0.0,
@@ -147,7 +146,7 @@ def _of_tokens(front: Front, block: ReadBlock, which: int) -> Passage:
             "tokens": tokens,
             "changes": changes,
             "layer": layer,
-            "cosine_error": math.hypot(front.cosine_error, off[1], of_layer),
+            "cosine_error": math.hypot(front.cosine_error, nearer, of_layer),
         },
     )
 

@@ -28,7 +28,7 @@ from .read_block import ReadBlock
 
 Grams: TypeAlias = dict[str, list[np.ndarray]]  # of each input, by the names of places
 
-_ENTRIES = 2**19  # of Gram matrices that the theory follows; those of two inputs at least
+_ENTRIES = 2**18  # of Gram matrices that the theory follows; those of two inputs at least
 MANY_TOKENS = "many tokens"
 _UNSEEN = -1e4  # what masks add to scores of keys that are not seen, at most
 
