@@ -121,7 +121,8 @@ def _of_tokens(front: Front, block: ReadBlock, which: int) -> Passage:
     chi = sum(map(np.trace, changes)) / sum(map(np.trace, front.changes))
     added, kept = law.added, skip * front.tokens[0]
     inner, after = (added + kept).diagonal().mean(), tokens[0].diagonal().mean()
-    made, turned = added.diagonal().mean() / inner, max(1 - skip * after / inner / chi, 0.0)
+    moved = law.tangent(np.eye(len(added))).diagonal()  # tokens one by one
+    made, turned = added.diagonal().mean() / inner, max(1 - skip * after / inner / moved.mean(), 0.0)
     neurons = math.sqrt(KERNEL_SCATTER / span.width * (added**2).mean()) / inner
     weights = math.sqrt((2 * added**2 + 4 * added * kept).mean().clip(0) / span.outputs) / inner
     sizes = made * math.hypot(*layer.finite_sizes(span.inputs).values())
@@ -130,18 +131,18 @@ def _of_tokens(front: Front, block: ReadBlock, which: int) -> Passage:
     drawn = max(rho - before, made * rho)  # parts of the cosine
     of_cosine = drawn**2 * KERNEL_SCATTER / span.width + (2 * drawn**2 + 4 * drawn * abs(before)) / span.outputs
     of_layer = (1 - rho) * math.hypot(math.sqrt(of_cosine), sizes, _PER_WIDTH * corrected / span.width)
-    carried, nearer, moved = layer.change(layer.law(0, 1 + front.kernel_error, off=1.0))
+    carried, nearer, faster = layer.change(layer.law(0, 1 + front.kernel_error, off=1.0))
     return Passage(
         np.concatenate([each.diagonal() for each in tokens]),
         chi,
         made,
         turned,
         carried,
-        moved,
+        faster,
         more=sizes,
         corrected=corrected,
         scatter=math.hypot(neurons, weights),
-        alike=math.sqrt((added**2).mean()) / added.diagonal().mean() if made else 0.0,
+        alike=_alike(added, moved) if made else 0.0,
         of_tokens={
             "tokens": tokens,
             "changes": changes,
@@ -149,6 +150,13 @@ def _of_tokens(front: Front, block: ReadBlock, which: int) -> Passage:
             "cosine_error": math.hypot(front.cosine_error, nearer, of_layer),
         },
     )
+
+
+def _alike(added: np.ndarray, shares: np.ndarray) -> float:
+    """What part of the scatter of a token is left in a mean over all, by shares, where draws have these covariances."""
+    lengths = np.sqrt(added.diagonal())
+    squares = np.divide(added, np.outer(lengths, lengths), out=np.eye(len(added)), where=np.outer(lengths, lengths) > 0)
+    return float(np.sqrt(shares @ squares**2 @ shares) / shares.sum())
 
 
 def scatter(made: float, count: float) -> float:

@@ -23,7 +23,7 @@ from .fronts import Front, behind, rank_behind, scatter
 from .model_reading import Reading
 from .read_block import ReadBlock, StretchPlaces
 from .read_model import reading_of_run
-from .token_streams import MANY_TOKENS, Grams, TokenLayer, cosines, token_grams
+from .token_streams import MANY_TOKENS, TokenGrams, TokenLayer, cosines, token_grams
 
 _TOO_MANY = 0.1  # relative, of the correction of many tokens
 _ENTERING = "input of "
@@ -82,7 +82,9 @@ def predict(model: nn.Module, inputs: Inputs, *, check: bool = True, seed: int =
     chosen = ChosenModules(modules, entered, left)
     measurement = measure(model, inputs, chosen, seed=seed, **measured)
     begun = _begun_by_tokens(reading)
-    grams = token_grams(model, CallArguments.of(inputs), chosen, begun, seed) if begun else {}
+    grams = TokenGrams()
+    if begun:
+        grams = token_grams(model, CallArguments.of(inputs), chosen, begun, measurement.start, seed)
     theory, notes = _theory(reading, measurement, grams)
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=2)
@@ -107,7 +109,7 @@ def _begun_by_tokens(reading: Reading) -> dict[str, bool]:
 
 
 def _theory(
-    reading: Reading, measurement: Measurement, grams: Grams
+    reading: Reading, measurement: Measurement, grams: TokenGrams
 ) -> tuple[tuple[Prediction | None, ...], list[str]]:
     """A prediction for each place that has one, and what a user should know about them."""
     predictions: dict[str, Prediction] = {}
@@ -186,16 +188,18 @@ def _add_backward(
             )
 
 
-def _measured_front(measurement: Measurement, span: StretchPlaces, grams: Grams) -> Front | None:
+def _measured_front(measurement: Measurement, span: StretchPlaces, grams: TokenGrams) -> Front | None:
     """Where the theory starts anew: measured kernels, and the Jacobian norm as far as it is known there."""
     front = _jacobian_front(measurement, span)
-    if front is None or span.entry not in grams:
+    if front is None or span.entry not in grams.kernels:
         return front
-    tokens = grams[span.entry]
-    kernels = np.concatenate([each.diagonal() for each in tokens])
+    tokens = grams.kernels[span.entry]
+    kernels, changes = np.concatenate([each.diagonal() for each in tokens]), [np.eye(len(each)) for each in tokens]
     if front.jacobian == 1.0:  # nothing came before
         front = replace(front, rank=span.inputs)
-    return replace(front, kernels=kernels, tokens=tokens, changes=[np.eye(len(each)) for each in tokens])
+    else:
+        changes = grams.changes.get(span.entry, changes)
+    return replace(front, kernels=kernels, tokens=tokens, changes=changes)
 
 
 def _jacobian_front(measurement: Measurement, span: StretchPlaces) -> Front | None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 import sympy as sp
 import torch
 from torch import nn
+from torch.autograd import forward_ad
 
 from ...core.errors import UnsupportedLayer
 from ...core.symbols import z
@@ -24,19 +24,32 @@ from ..models.call_arguments import CallArguments
 from ..models.choosing import ChosenModules
 from ..models.keeping import kept, seeded
 from ..models.observing import names_of, watching
+from ..probing.network_passes import plain_attention, signs
 from .read_block import ReadBlock
-
-Grams: TypeAlias = dict[str, list[np.ndarray]]  # of each input, by the names of places
 
 _ENTRIES = 2**18  # of Gram matrices that the theory follows; those of two inputs at least
 MANY_TOKENS = "many tokens"
+_PROBES = 4  # directions of changes
 _UNSEEN = -1e4  # what masks add to scores of keys that are not seen, at most
 
 
+@dataclass
+class TokenGrams:
+    """What was measured of tokens at some places, of each input a matrix; of the first inputs where these are many.
+
+    Args:
+        kernels: Gram matrices by the names of places.
+        changes: those of changes, which are independent where Jacobians start; none where PyTorch has no forward mode.
+    """
+
+    kernels: dict[str, list[np.ndarray]] = field(default_factory=dict)
+    changes: dict[str, list[np.ndarray]] = field(default_factory=dict)
+
+
 def token_grams(
-    model: nn.Module, arguments: CallArguments, chosen: ChosenModules, places: Mapping[str, bool], seed: int
-) -> Grams:
-    """Gram matrices over tokens at some places, one for each input; of the first inputs where these are many.
+    model: nn.Module, arguments: CallArguments, chosen: ChosenModules, places: Mapping[str, bool], start: str, seed: int
+) -> TokenGrams:
+    """Gram matrices over tokens at some places.
 
     Args:
         model: as it is in evaluation mode.
@@ -44,23 +57,45 @@ def token_grams(
         chosen: the modules at which the places are.
         places: their names, "input" among them perhaps, and whether something that follows tells tokens apart; if not,
             alike ones have a single covariance.
-        seed: of whatever draws random numbers.
+        start: the place where changes begin.
+        seed: of these, and of whatever draws random numbers.
     """
-    grams: Grams = {}
+    grams, rng = TokenGrams(), np.random.default_rng(seed)
 
-    def note(name: str, tensor: torch.Tensor) -> None:
-        rows = tensor.detach().to("cpu", torch.float64)
-        if name in places and rows.ndim == 3 and rows.shape[1] > 1:
-            rows = rows[: max(_ENTRIES // rows.shape[1] ** 2, 2)]
-            each = list((rows @ rows.mT / rows.shape[2]).numpy())
-            grams[name] = each if places[name] else [as_tokens(gram, rows.shape[2]) for gram in each]
+    def note(name: str, tensor: torch.Tensor) -> torch.Tensor | None:
+        primal, change = forward_ad.unpack_dual(tensor)
+        if name in places and primal.ndim == 3 and primal.shape[1] > 1:
+            kernels = _products(primal)
+            grams.kernels[name] = kernels if places[name] else [as_tokens(K, primal.shape[2]) for K in kernels]
+            if change is not None:
+                drawn = grams.changes.get(name, [np.zeros_like(K) for K in kernels])
+                grams.changes[name] = [D + new / _PROBES for D, new in zip(drawn, _products(change), strict=True)]
+        return forward_ad.make_dual(primal.clone(), signs(rng, primal)) if name == start else None
 
-    if arguments.differentiable is not None:
-        note("input", arguments.differentiable)
-    watched = watching(chosen, lambda site, tensor: note(names_of([site])[0], tensor))
-    with seeded(seed), kept(model, train=False), torch.no_grad(), watched:
-        arguments.call(model)
+    def run() -> None:
+        given, first = arguments.map(torch.clone), arguments.differentiable
+        if first is not None:
+            moved = note("input", first)
+            given = given if moved is None else given.with_differentiable(moved)
+        with watching(chosen, lambda site, tensor: note(names_of([site])[0], tensor)):
+            model(*given.args, **given.kwargs)
+
+    with seeded(seed), kept(model, train=False), torch.no_grad(), plain_attention():
+        try:
+            for _ in range(_PROBES):
+                with forward_ad.dual_level():
+                    run()
+        except (NotImplementedError, RuntimeError):  # an operation that has no forward mode
+            start = ""
+            run()
+            grams.changes.clear()
     return grams
+
+
+def _products(rows: torch.Tensor) -> list[np.ndarray]:
+    """The Gram matrix of tokens, divided by the number of neurons, of each input; of the first where these are many."""
+    rows = rows.detach()[: max(_ENTRIES // rows.shape[1] ** 2, 2)].to("cpu", torch.float64)
+    return list((rows @ rows.mT / rows.shape[2]).numpy())
 
 
 def as_tokens(gram: np.ndarray, width: int) -> np.ndarray:
