@@ -86,8 +86,8 @@ def predict(model: nn.Module, inputs: Inputs, *, check: bool = True, seed: int =
     if begun:
         grams = token_grams(model, CallArguments.of(inputs), chosen, begun, measurement.start, seed)
     theory, notes = _theory(reading, measurement, grams)
-    for note in notes:
-        warnings.warn(note, UserWarning, stacklevel=2)
+    for caution in notes[1:]:
+        warnings.warn(caution, UserWarning, stacklevel=2)
     return replace(measurement, theory=theory, notes=(*measurement.notes, *notes))
 
 
@@ -141,7 +141,7 @@ def _theory(
 
 
 def _notes(layers: Sequence[tuple[StretchPlaces, TokenLayer]]) -> list[str]:
-    """The finite sizes that errors of the theory allow for, and whether tokens are too many for it."""
+    """The finite sizes that errors of the theory allow for; then cautions: tokens are too many for it."""
     sizes: dict[str, float] = {}
     for span, layer in layers:
         for name, value in layer.finite_sizes(span.inputs).items():
