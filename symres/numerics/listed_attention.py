@@ -138,7 +138,8 @@ class ListedAttention:
             covariances: by weights and changes of scores.
         """
         count, rng = len(self.keys), np.random.default_rng(_SEED)
-        pairs = int(np.clip(_PRODUCTS // (count**3 * len(self._phases)), _FEWEST, _MOST))
+        cost = len(self._phases)
+        pairs = int(np.clip(_PRODUCTS // (count**3 * cost), _FEWEST, max(_MOST // cost, _FEWEST)))
         roots = [(_root(queries), _root(keys)) for queries, keys in laws]
         sums, squares = np.zeros(self.keys.shape), np.zeros(self.keys.shape)
         most = max(_AT_ONCE // count**2, 1)

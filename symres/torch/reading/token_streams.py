@@ -29,6 +29,7 @@ from .read_block import ReadBlock
 
 _ENTRIES = 2**18  # of Gram matrices that the theory follows; those of two inputs at least
 MANY_TOKENS = "many tokens"
+_ALIKE = 1.5  # in units of what n neurons scatter by
 _PROBES = 4  # directions of changes
 _UNSEEN = -1e4  # what masks add to scores of keys that are not seen, at most
 
@@ -102,7 +103,7 @@ def as_tokens(gram: np.ndarray, width: int) -> np.ndarray:
     """Covariances of tokens that are alike but for the scatter of n neurons, as if any two were; others as they are."""
     is_same = np.eye(len(gram), dtype=bool)
     variances, shared = gram[is_same], gram[~is_same]
-    if not len(shared) or max(variances.std(), shared.std()) > math.sqrt(2 / width) * variances.mean():
+    if not len(shared) or max(variances.std(), shared.std()) > _ALIKE * math.sqrt(2 / width) * variances.mean():
         return gram
     return np.where(is_same, variances.mean(), shared.mean())
 
