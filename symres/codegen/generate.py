@@ -19,7 +19,7 @@ from . import targets
 from .emission.emitter import LosesDigits, NoSpelling, identifier
 from .module import Module
 from .planning.module_plan import Extra, ModulePlan, procedure_names
-from .planning.network_plan import MAPS, NETWORK_FUNCTIONS, plan_network
+from .planning.network_plan import plan_network, state_of
 from .planning.plan import Function, Planner
 from .planning.target import Target
 from .power_sums.power_curve import curve_plan, has_power_sum
@@ -185,7 +185,7 @@ def _network(
 ) -> Module:
     """A network as one function."""
     planner, done = planner_for(target), 0
-    count = len(MAPS) * len(set(network.layers)) + 1
+    count = sum(map(len, state_of(network.layers).maps)) * len(set(network.layers)) + 1
 
     def planned(quantity: Quantity) -> Function:
         nonlocal done
@@ -200,7 +200,7 @@ def _network(
     warnings = docstrings.network_warnings(plan)
     if not network.has_tangent_kernel:
         warnings += ("the tangent kernel of equal inputs is infinite: a slope has no mean square",)
-    return Module("network", target.name, text, (), warnings, NETWORK_FUNCTIONS)
+    return Module("network", target.name, text, (), warnings, plan.functions)
 
 
 def _reasons(missing: Mapping[str, str]) -> str:

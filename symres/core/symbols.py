@@ -43,6 +43,7 @@ tau = Symbol("tau", nonnegative=True)  # depth in units in which small branches 
 x1, x2, x3, x4 = variables = tuple(Symbol(f"x{i}", real=True) for i in (1, 2, 3, 4))  # bound variables of an average
 
 Theta = Symbol("Theta", real=True)  # tangent covariance of two inputs
+Theta_E = Symbol("Theta_E", real=True)  # of two inputs at two positions
 S_in = Symbol("S_in", positive=True)  # the one variance inside of the averages of a layer, where it is not K
 k = Symbol("k", positive=True)  # kernel in units of a power of a parameter, K = k*beta**-2
 

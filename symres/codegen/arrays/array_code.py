@@ -62,6 +62,9 @@ class Definition:
     doc: Sequence[str] = ()
 
 
+KERNEL_NAMES = ("kernel", "covariance")  # of the next numbers of one input
+
+
 class ArrayCode(Target):
     """A target whose functions take arrays that broadcast.
 
@@ -102,7 +105,7 @@ class ArrayCode(Target):
     # ---- layers of networks ------------------------------------------------------------------------------------
 
     def of_one_input(self, layer: DeepLayer, lines: list[str]) -> list[str]:
-        """The body of a layer's function of one input, whose result is ``kernel``, with what guards it."""
+        """The body of a layer's function of one input, whose results are ``KERNEL_NAMES``, with what guards it."""
         return lines
 
     def network_notes(self, plan: NetworkPlan) -> tuple[str, ...]:

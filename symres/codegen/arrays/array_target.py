@@ -72,8 +72,7 @@ class ArrayTarget(ArrayCode):
         """The module of a network."""
         text = NetworkText(self, plan)
         values = text.values() | {"components": [self._component(*found) for found in text.sources.items()]}
-        names = ("dual_kernel", "dual_kernel_matrix")
-        return self._text("network.py.j2", values, text.head(), names, text.sources.values(), text.tables())
+        return self._text("network.py.j2", values, text.head(), plan.functions, text.sources.values(), text.tables())
 
     def curve_text(self, plan: CurvePlan) -> str:
         """The module of a function with sums over the powers of a weight."""

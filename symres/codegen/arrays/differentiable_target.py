@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import sympy as sp
 
-from ...core.symbols import K
 from ..emission.emitter import argument, variable
 from ..planning.network_plan import DeepLayer, takes_determinant
 from ..planning.plan import Component, Function
 from ..stable.primitives import determinant
-from .array_code import Definition
+from .array_code import KERNEL_NAMES, Definition
 from .array_target import ArrayTarget
 from .differentiable import function_lines, lines_with_arrays
 
@@ -43,4 +42,5 @@ class DifferentiableTarget(ArrayTarget):
 
     def of_one_input(self, layer: DeepLayer, lines: list[str]) -> list[str]:
         """The body of a layer's function of one input; a constant gets its shape."""
-        return lines if layer.kernel.has(K) else [*lines, "kernel = _shaped(kernel, K)"]
+        named = [name for name, e in zip(KERNEL_NAMES, layer.kernels, strict=False) if not e.has(*layer.state.one)]
+        return [*lines, *(f"{name} = _shaped({name}, K)" for name in named)]

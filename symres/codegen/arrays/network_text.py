@@ -10,15 +10,14 @@ from typing import Any
 import sympy as sp
 
 from ...core.errors import DeclarationError
-from ...core.symbols import K1, K2, C, K, Theta
 from ...notation import shortened
 from ...results.quantity import Quantity
 from ..emission.emitter import argument, variable
-from ..planning.network_plan import DeepLayer, NetworkPlan, takes_determinant
+from ..planning.network_plan import INPUTS, PAIR, DeepLayer, NetworkPlan, takes_determinant
 from ..planning.plan import Component
 from ..stable.primitives import determinant
 from ..wording import docstrings
-from .array_code import ArrayCode, Definition
+from .array_code import KERNEL_NAMES, ArrayCode, Definition
 
 CONVENTIONS = (
     f"{docstrings.PARAMETRISATION} C_W is fan_in times the variance of a weight, C_b the variance of a bias. "
@@ -26,11 +25,8 @@ CONVENTIONS = (
     f"{docstrings.UNITS} Everything is computed in float64.",
 )
 _TAKEN = {"every_layer", "X1", "X2"}
-_ARGUMENTS = (
-    (K1, "kernels of the first inputs, typically of shape (N, 1); K1 >= 0, else nan"),
-    (K2, "kernels of the second inputs, typically of shape (1, M); K2 >= 0, else nan"),
-    (C, "covariances of the inputs, of shape (N, M); C**2 <= K1*K2; in averages an excess counts as equality"),
-)
+_STATE = ("one", "first", "second", "both", "tangents", "changes")
+_FOLLOWING, _TANGENTS = ("following", "following_apart"), ("tangent", "tangent_apart")
 _OR_SEVERAL = "or a list of one for each layer"
 _ENTRIES = 16384  # that pass all layers at a time: as many as stay in the cache
 _SHARING = 4194304  # where entries share averages
@@ -45,7 +41,7 @@ class NetworkText:
 
     def __init__(self, target: ArrayCode, plan: NetworkPlan) -> None:
         self.target, self.plan = target, plan
-        components = map(_determined, plan.called)
+        components = map(_determined, plan.called) if plan.state is INPUTS else plan.called
         self.sources = {component: target.source(component) for component in components}  # of those that layers call
         taken = _TAKEN.union(*target.imports)
         for name in map(argument, plan.parameters):
@@ -68,28 +64,34 @@ class NetworkText:
         plan, words = self.plan, self.target.words
         names = list(map(argument, plan.parameters))
         known = docstrings.directed if plan.is_directed else str
-        arguments = [(s, known(text)) for s, text in _ARGUMENTS]
         own, numbers = (
             [line for p in plan.parameters for line in docstrings.parameter_lines(p, f"{kind}, {_OR_SEVERAL}")]
             for kind in (words.argument, "number")
         )
-        tangent = "tangent kernel of the inputs: 0 where no trained layer comes before"
+
+        def described(symbols: Sequence[sp.Symbol]) -> list[str]:
+            texts = docstrings.network_arguments(plan.state)
+            return [
+                line
+                for s in symbols
+                for line in docstrings.wrapped(f"{variable(s)}: {known(texts[s])}; {words.argument}.", 8, 4)
+            ]
+
+        state = plan.state
         return {
             "words": words,
+            "state": {field: list(map(variable, getattr(state, field))) for field in _STATE},
             "signature": "".join(f"{name}, " for name in names),
             "names": ", ".join(names),
             "given": f"{{{', '.join(f'{name!r}: {name}' for name in names)}}}".replace("'", '"'),
-            "arguments": [
-                *(
-                    line
-                    for s, text in arguments
-                    for line in docstrings.wrapped(f"{s}: {text}; {words.argument}.", 8, 4)
-                ),
-                *own,
-                *docstrings.wrapped(f"Theta: {tangent}; {words.argument}.", 8, 4),
-            ],
+            "arguments": [*described((*state.first, *state.second, *state.both)), *own, *described(state.tangents)],
+            "alone": [*described(state.one if state.changes else ()), *own],
             "named": numbers,
-            "results": docstrings.wrapped(f"(C, Theta): {words.results}", 8),
+            "results": docstrings.wrapped(
+                f"({', '.join(map(variable, (*state.both, *state.tangents)))}): "
+                f"{docstrings.network_results(words.results, state)}",
+                8,
+            ),
             "facts": self._facts(),
             "layers": [definition for layer in plan.layers for definition in self._definitions(layer)],
         }
@@ -139,6 +141,7 @@ class NetworkText:
             "pair": f"{name}_pair",
             "slope": f"{name}_slope" if self.plan.is_sharp else "None",
             "parallel": f"{name}_parallel" if parallel else "None",
+            **({"moved": f"{name}_moved"} if layer.changes else {}),
             "directed": str(layer.is_directed),
             "parameters": f"({names})",
         }
@@ -148,37 +151,45 @@ class NetworkText:
     # ---- the functions of a layer ------------------------------------------------------------------------------
 
     def _definitions(self, layer: DeepLayer) -> list[Definition]:
-        target, plan = self.target, self.plan
+        target, plan, state = self.target, self.plan, self.plan.state
         own = ", ".join(map(variable, layer.parameters))
         first, second = layer.symbols
-        names = {s: variable(s) for s in (K, K1, K2, C, Theta, determinant, *layer.parameters, *first, *second)}
+        names = {s: variable(s) for s in (*state.symbols, determinant, *layer.parameters, *first, *second)}
         unpacked = [f"{', '.join(map(str, symbols))}, = {side}" for symbols, side in
                     ((first, "first"), (second, "second")) if symbols]  # fmt: skip
 
-        def definition(tag: str, arguments: str, doc: list[str], lines: list[str]) -> Definition:
+        def definition(tag: str, symbols: Sequence[object], doc: list[str], lines: list[str]) -> Definition:
+            arguments = ", ".join([variable(s) if isinstance(s, sp.Symbol) else str(s) for s in symbols])
             return Definition(f"{layer.name}_{tag}({arguments}{', ' * bool(own)}{own})", lines, doc)
 
-        kernel_map, covariance_map, ntk_map = layer.quantities
-        results = [("kernel", layer.kernel), *((f"own{i}", e) for i, e in enumerate(layer.own))]
-        one = target.of_one_input(layer, target.lines(names, results, "K"))
-        kept = ", ".join(["kernel", *(f"own{i}" for i in range(len(layer.own)))])
-        definitions = [definition("one", "K", _doc([("K'", kernel_map)]), [*one, f"return {kept},"])]
-        results = [("following", layer.covariance), ("tangent", layer.tangent)]
+        one, two, tangents, moved = ([f.quantity for f in group] for group in layer.functions)
+        results = [*zip(KERNEL_NAMES, layer.kernels, strict=False), *((f"own{i}", e) for i, e in enumerate(layer.own))]
+        kept = ", ".join(name for name, _ in results)
+        lines = target.of_one_input(layer, target.lines(names, results, "K"))
+        definitions = [definition("one", state.one, _doc(one), [*lines, f"return {kept},"])]
+        results = [*zip(_FOLLOWING, layer.covariances, strict=False), *zip(_TANGENTS, layer.tangents, strict=False)]
+        following = ", ".join(name for name, _ in results)
         if layer.is_steep:
             results[1:] = [("fixed", layer.fixed), ("slope", layer.slope)]
         both = target.lines(names, results, "C")
         if layer.is_steep:  # 0 times infinity
             both.append(f"tangent = fixed + {target.dialect.library}.where(Theta == 0.0, 0.0, Theta*slope)")
-        doc = _doc([("C'", covariance_map), ("Theta'", ntk_map)]) + _errors(layer)
-        pair = "K1, K2, C, Theta, determinant, first, second"
-        definitions.append(definition("pair", pair, doc, [*unpacked, *both, "return following, tangent"]))
+        doc = _doc([*two, *tangents]) + _errors(layer)
+        pair = (*state.of_pairs, determinant, "first", "second")
+        definitions.append(definition("pair", pair, doc, [*unpacked, *both, f"return {following}"]))
+        if layer.changes:
+            results = [*zip(_TANGENTS, layer.changes, strict=False)]
+            lines = target.lines(names, results, "K")
+            arguments = (*state.one, *state.changes)
+            definitions.append(definition("moved", arguments, _doc(moved), [*lines, f"return {', '.join(_TANGENTS)}"]))
         if not plan.is_sharp:
             return definitions
         inner = [*unpacked, *target.lines(names, [("return", layer.slope)], "C")]
-        definitions.append(definition("slope", "K1, K2, C, determinant, first, second", ["dC'/dC."], inner))
+        pair = (*PAIR, determinant, "first", "second")
+        definitions.append(definition("slope", pair, ["dC'/dC."], inner))
         if layer.parallel is not None:
             lines = target.lines(names, [("return", layer.parallel)], "K1")
-            definitions.append(definition("parallel", "K1, K2", ["K1'*K2' - C'**2 at C = sqrt(K1*K2)."], lines))
+            definitions.append(definition("parallel", PAIR[:2], ["K1'*K2' - C'**2 at C = sqrt(K1*K2)."], lines))
         return definitions
 
 
@@ -189,8 +200,9 @@ def _determined(component: Component) -> Component:
     return replace(component, symbols=(*component.symbols, determinant))
 
 
-def _doc(maps: Sequence[tuple[str, Quantity]]) -> list[str]:
-    return [line for head, q in maps for line in docstrings.wrapped(f"{head} = {shortened(q.defined)}", 4, 4)]
+def _doc(maps: Sequence[Quantity]) -> list[str]:
+    heads = docstrings.SIGNS
+    return [line for q in maps for line in docstrings.wrapped(f"{heads[q.name]} = {shortened(q.defined)}", 4, 4)]
 
 
 def _errors(layer: DeepLayer) -> list[str]:

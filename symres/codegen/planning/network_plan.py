@@ -15,7 +15,8 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from ...core.errors import DeclarationError
-from ...core.symbols import K1, K2, KERNELS, C, K, Theta, place
+from ...core.symbols import K1, K2, KERNELS, P1, P2, C, E, K, Theta, Theta_E, place, t
+from ...core.symbols import s as apart
 from ...results.quantity import Quantity, Status
 from ...results.subjects import DerivedLayer, DerivedNetwork
 from ..emission.largest_parts import MIXED, with_parts_named
@@ -24,8 +25,58 @@ from .decomposition import with_common_factors
 from .plan import Component, Function
 
 PAIR = (K1, K2, C)
-MAPS = ("kernel_map", "covariance_map", "ntk_map")  # of each layer
 NETWORK_FUNCTIONS = ("dual_kernel", "dual_kernel_matrix")  # of the generated module
+TOKEN_FUNCTIONS = ("kernels", "apjn", "dual_kernel")  # of that of a network whose inputs have positions
+
+
+@dataclass(frozen=True)
+class State:
+    """What goes through the layers of a network: a number for each class of pairs of places that are alike.
+
+    Args:
+        one: of one input; with positions those of one position and of two.
+        first: the same of the first of two inputs.
+        second: of the second.
+        both: of the two together.
+        tangents: their tangent kernels.
+        changes: of changes of one input, where that has positions.
+        maps: the names of the maps of ``one``, ``both``, ``tangents`` and ``changes``.
+    """
+
+    one: tuple[sp.Symbol, ...]
+    first: tuple[sp.Symbol, ...]
+    second: tuple[sp.Symbol, ...]
+    both: tuple[sp.Symbol, ...]
+    tangents: tuple[sp.Symbol, ...]
+    changes: tuple[sp.Symbol, ...]
+    maps: tuple[tuple[str, ...], ...]
+
+    @property
+    def symbols(self) -> tuple[sp.Symbol, ...]:
+        """All of them."""
+        return (*self.one, *self.first, *self.second, *self.both, *self.tangents, *self.changes)
+
+    @property
+    def of_pairs(self) -> tuple[sp.Symbol, ...]:
+        """The arguments of the maps of two inputs: their own numbers, those of both, and tangent kernels."""
+        return (*self.first, *self.second, *self.both, *self.tangents)
+
+
+INPUTS = State((K,), (K1,), (K2,), (C,), (Theta,), (), (("kernel_map",), ("covariance_map",), ("ntk_map",), ()))
+SEQUENCES = State(
+    *((K, C), (K1, P1), (K2, P2), (C, E), (Theta, Theta_E), (t, apart)),
+    maps=(
+        ("kernel_map", "covariance_map"),
+        ("sequence_map", "sequence_cross_map"),
+        ("sequence_ntk_map", "sequence_cross_ntk_map"),
+        ("tangent_map", "tangent_covariance_map"),
+    ),
+)
+
+
+def state_of(layers: Sequence[DerivedLayer]) -> State:
+    """The state of a network."""
+    return SEQUENCES if any(layer.has_positions for layer in layers) else INPUTS
 
 
 @dataclass(frozen=True)
@@ -35,31 +86,40 @@ class DeepLayer:
     Args:
         name: begins the names of its functions.
         label: the name of the layer.
-        functions: the maps, as they were planned: of one kernel, of a covariance, of a tangent kernel.
+        state: what they are maps of.
+        functions: the maps, as they were planned: of one input, of two, of tangent kernels and of changes.
         parameters: those of the layer.
-        kernel: the next kernel, of K.
-        own: what the maps of two inputs need of each input alone, of K; ``symbols`` are its names at both inputs.
-        covariance: the next covariance, of K1, K2, C, their determinant and what each input has of its own.
-        tangent: the next tangent kernel, of Theta too.
+        kernels: the next numbers of one input.
+        own: what the maps of two inputs need of each input alone; ``symbols`` are its names at both inputs.
+        covariances: the next numbers of two inputs, in those of both, their determinant and what each has of its own.
+        tangents: the next tangent kernels.
+        changes: the next covariances of changes.
         parallel: K1'*K2' - C'**2 of parallel inputs, if it has no averages; None otherwise.
         components: those that it calls, or contains.
     """
 
     name: str
     label: str
-    functions: tuple[Function, ...]
+    state: State
+    functions: tuple[tuple[Function, ...], ...]
     parameters: tuple[sp.Symbol, ...]
-    kernel: sp.Expr
+    kernels: tuple[sp.Expr, ...]
     own: tuple[sp.Expr, ...]
-    covariance: sp.Expr
-    tangent: sp.Expr
+    covariances: tuple[sp.Expr, ...]
+    tangents: tuple[sp.Expr, ...]
+    changes: tuple[sp.Expr, ...]
     parallel: sp.Expr | None
     components: tuple[Component, ...]
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:
         """The maps, as they were derived."""
-        return tuple(f.quantity for f in self.functions)
+        return tuple(f.quantity for group in self.functions for f in group)
+
+    @property
+    def expressions(self) -> tuple[sp.Expr, ...]:
+        """All that is computed."""
+        return (*self.kernels, *self.own, *self.covariances, *self.tangents, *self.changes)
 
     @property
     def slope(self) -> sp.Expr:
@@ -79,9 +139,10 @@ class DeepLayer:
     @property
     def _line(self) -> tuple[sp.Expr, sp.Expr]:
         """The next tangent kernel as a + b*Theta, from two values where components take Theta."""
-        if not any(call.has(Theta) for call in self.tangent.atoms(AppliedUndef)):
-            return self.tangent.xreplace({Theta: sp.Integer(0)}), self.tangent.diff(Theta)
-        one, two = (self.tangent.xreplace({Theta: sp.Integer(n)}) for n in (1, 2))
+        tangent = self.tangents[0]
+        if not any(call.has(Theta) for call in tangent.atoms(AppliedUndef)):
+            return tangent.xreplace({Theta: sp.Integer(0)}), tangent.diff(Theta)
+        one, two = (tangent.xreplace({Theta: sp.Integer(n)}) for n in (1, 2))
         return 2 * one - two, two - one
 
     @property
@@ -93,12 +154,14 @@ class DeepLayer:
     def is_steep(self) -> bool:
         """Whether the slope is infinite for parallel inputs, as where functions jump."""
         codes = (c.code for c in self.components if c.is_pair and isinstance(c.code, sp.Expr))
-        return any(p.base == determinant and p.exp.is_negative for code in codes for p in code.atoms(sp.Pow))
+        return self.state is INPUTS and any(
+            p.base == determinant and p.exp.is_negative for code in codes for p in code.atoms(sp.Pow)
+        )
 
     @property
     def is_sharp(self) -> bool:
         """Whether rounding of C between nearly parallel inputs costs digits: slopes change with their angle there."""
-        return any(is_sharp(c) for c in self.components)
+        return self.state is INPUTS and any(is_sharp(c) for c in self.components)
 
 
 @dataclass(frozen=True)
@@ -121,6 +184,21 @@ class NetworkPlan:
     prefix: str = ""
 
     @property
+    def state(self) -> State:
+        """What goes through the layers."""
+        return self.runs[0][0].state
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The names of the generated functions."""
+        return TOKEN_FUNCTIONS if self.state.changes else NETWORK_FUNCTIONS
+
+    @property
+    def depth(self) -> int:
+        """How many layers there are."""
+        return sum(count for _, count in self.runs)
+
+    @property
     def layers(self) -> tuple[DeepLayer, ...]:
         """The different layers."""
         return tuple({layer.name: layer for layer, _ in self.runs}.values())
@@ -133,7 +211,7 @@ class NetworkPlan:
     @property
     def called(self) -> tuple[Component, ...]:
         """Those that they call."""
-        expressions = [e for la in self.layers for e in (la.kernel, *la.own, la.covariance, la.tangent)]
+        expressions = [e for la in self.layers for e in la.expressions]
         used = {call.func.__name__ for e in expressions for call in e.atoms(AppliedUndef)}
         return tuple(c for c in self.components if c.name in used)
 
@@ -155,7 +233,7 @@ class NetworkPlan:
     @property
     def is_determined(self) -> bool:
         """Whether a layer takes the determinant of two inputs."""
-        return any(e.has(determinant) for layer in self.layers for e in (layer.covariance, layer.tangent))
+        return any(e.has(determinant) for la in self.layers for e in (*la.covariances, *la.tangents))
 
     @property
     def is_integrated(self) -> bool:
@@ -183,11 +261,12 @@ def plan_network(
         DeclarationError: there is no function of two inputs for such a network.
         NoClosedForm: a map has no accurate code.
     """
-    require_layers(network.layers)
+    state = state_of(network.layers)
+    require_layers(network.layers, state)
     layers: dict[DerivedLayer, DeepLayer] = {}
     for number, theory in enumerate(dict.fromkeys(network.layers), 1):
-        functions = [plan(quantity) for quantity in maps_of(theory)]
-        layers[theory] = deep_layer(f"_layer_{number}", theory.layer.name, functions, in_layer)
+        functions = [tuple(plan(quantity) for quantity in group) for group in maps_of(theory, state)]
+        layers[theory] = deep_layer(f"_layer_{number}", theory.layer.name, state, functions, in_layer)
     runs = tuple((layers[theory], len(list(equal))) for theory, equal in groupby(network.layers))
     return NetworkPlan(title, command, runs)
 
@@ -203,12 +282,12 @@ def takes_determinant(component: Component) -> bool:
     return component.is_pair and plain and isinstance(code, sp.Expr) and code.has(determinant)
 
 
-def maps_of(layer: DerivedLayer) -> tuple[Quantity, ...]:
-    """The maps of a kernel, of a covariance and of a tangent kernel."""
-    return tuple(layer.all_quantities[name] for name in MAPS)
+def maps_of(layer: DerivedLayer, state: State) -> list[list[Quantity]]:
+    """The maps of one input, of two, of tangent kernels and of changes."""
+    return [[layer.all_quantities[name] for name in names] for names in state.maps]
 
 
-def require_layers(layers: Sequence[DerivedLayer]) -> None:
+def require_layers(layers: Sequence[DerivedLayer], state: State) -> None:
     """Refuse networks for which there is no function of two inputs.
 
     Raises:
@@ -217,58 +296,70 @@ def require_layers(layers: Sequence[DerivedLayer]) -> None:
     if not layers:
         raise DeclarationError("code for a network", "it has no layers", "pass a depth of at least 1")
     for layer in layers:
-        if layer.has_covariance:
-            found = (
-                "one of its layers normalises over a batch, or mixes positions: it has a kernel K and a covariance C"
-            )
+        if not layer.is_exchangeable:
+            found, remedy = "positions of its inputs have neighbours", "ask for kernels(depth, K) of the theory"
+            raise DeclarationError("code for a network", found, remedy)
+        if layer.has_covariance and state is INPUTS:
+            found = "one of its layers normalises over a batch: it has a kernel K and a covariance C"
             remedy = "iterate kernel_map, covariance_map and ntk_map, or use dual_kernels of the network"
             raise DeclarationError("code for a network", found, remedy)
-        for quantity in maps_of(layer):
+        for quantity in (quantity for group in maps_of(layer, state) for quantity in group):
             if quantity.status is Status.UNKNOWN:
                 found = f"{quantity.name} of one of its layers is unknown ({quantity.reason})"
                 raise DeclarationError("code for a network", found, "export the other quantities of that layer")
 
 
 def deep_layer(
-    name: str, label: str, functions: Sequence[Function], in_layer: Callable[[Component], sp.Expr | None]
+    name: str,
+    label: str,
+    state: State,
+    functions: Sequence[tuple[Function, ...]],
+    in_layer: Callable[[Component], sp.Expr | None],
 ) -> DeepLayer:
     """The maps of a layer with what they need of each input alone set apart.
 
     Args:
         name: begins the names of its functions.
         label: the name of the layer.
-        functions: kernel_map, covariance_map and ntk_map, planned.
+        state: what they are maps of.
+        functions: the maps, planned.
         in_layer: the code of a component of two inputs that is to stand in the layer itself; None for a call.
     """
-    components = {c.name: c for f in functions for c in f.components}
-    codes = {c.name: (c.symbols, code) for c in components.values() if (code := in_layer(c)) is not None}
-    kernel, covariance, tangent = (written_out(f.lines, f.names) for f in functions)
-    pair = [inlined(e, codes, PAIR) for e in (covariance, tangent)]
+    components = {c.name: c for group in functions for f in group for c in f.components}
+    plain = components.values() if state is INPUTS else ()
+    codes = {c.name: (c.symbols, code) for c in plain if (code := in_layer(c)) is not None}
+    kernels, both, tangents, changes = ([written_out(f.lines, f.names) for f in group] for group in functions)
+    pair = [inlined(e, codes, PAIR) for e in (*both, *tangents)]
     # one spelling of each angle: where those differ both its legs are 0, and it has no factor
     same = {Atan2(*angle.args): angle for e in pair for angle in e.atoms(UpperAngle)}
     own: list[sp.Expr] = []
+    alone = dict(zip((*state.first, *state.second), (*state.one, *state.one), strict=True))
 
     def named(e: sp.Expr, kernel: sp.Symbol) -> sp.Expr:
-        if not e.has(AppliedUndef) and e.is_polynomial(K1, K2) and not isinstance(sp.expand(e), sp.Add):
+        if not e.has(AppliedUndef) and e.is_polynomial(*alone) and not isinstance(sp.expand(e), sp.Add):
             return e  # a monomial
-        formula = e.xreplace({K1: K, K2: K})
+        formula = e.xreplace(alone)
         if formula not in own:
             own.append(formula)
         return _own(1 if kernel == K1 else 2, own.index(formula))
 
-    covariance, tangent = (without_single_inputs(with_common_factors(e.xreplace(same)), named) for e in pair)
-    quantities = [f.quantity for f in functions]
-    symbols = {s for q in quantities for s in (*q.symbols, *q.unused)} - set(KERNELS)
+    paired = PAIRED if state is INPUTS else frozenset(state.of_pairs)
+    parts = [with_common_factors(e.xreplace(same)) for e in pair]
+    parts = [without_single_inputs(e, named, paired, (state.first, state.second)) for e in parts]
+    quantities = [f.quantity for group in functions for f in group]
+    symbols = {s for q in quantities for s in (*q.symbols, *q.unused)} - {*KERNELS, *state.symbols}
     return DeepLayer(
         name,
         label,
+        state,
         tuple(functions),
         tuple(sorted(symbols, key=place)),
-        kernel,
+        tuple(kernels),
         tuple(own),
-        covariance,
-        tangent,
-        _parallel(*quantities[:2]),
+        tuple(parts[: len(both)]),
+        tuple(parts[len(both) :]),
+        tuple(changes),
+        _parallel(*quantities[:2]) if state is INPUTS else None,
         tuple(components.values()),
     )
 
@@ -304,7 +395,10 @@ def inlined(
 
 
 def without_single_inputs(
-    e: sp.Expr, named: Callable[[sp.Expr, sp.Symbol], sp.Expr], paired: frozenset[sp.Symbol] = PAIRED
+    e: sp.Expr,
+    named: Callable[[sp.Expr, sp.Symbol], sp.Expr],
+    paired: frozenset[sp.Symbol] = PAIRED,
+    inputs: Sequence[Sequence[sp.Symbol]] = ((K1,), (K2,)),
 ) -> sp.Expr:
     """An expression in which other ones stand for its largest parts that depend on one input alone.
 
@@ -312,14 +406,15 @@ def without_single_inputs(
         e: the expression.
         named: what stands for a part, of the kernel K1 or K2.
         paired: what changes from pair to pair of inputs.
+        inputs: the numbers of each input; its kernel comes first.
     """
-    changing = {K1, K2, *paired}
+    changing = {*paired}.union(*inputs)
 
     def kind(symbols: set[sp.Symbol]) -> sp.Symbol | str | None:
         support = symbols & changing
-        if support in ({K1}, {K2}):
-            return next(iter(support))
-        return MIXED if support else None
+        if not support:
+            return None
+        return next((own[0] for own in inputs if support <= {*own}), MIXED)
 
     return with_parts_named(e, kind, named)
 

@@ -16,7 +16,7 @@ import sympy as sp
 
 from ...core.atoms import AverageNode
 from ...core.errors import DeclarationError, NoClosedForm
-from ...core.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, n, n_L, r, variables, xi
+from ...core.symbols import C_W, K1, K2, P1, P2, C, C_b, E, K, Theta, Theta_E, gamma, n, n_L, r, s, t, variables, xi
 from ...functions.balls import evaluate
 from ...results.quantity import Quantity, Status
 from ..averages.average_code import averages
@@ -33,7 +33,7 @@ from .guards import Guards
 
 KERNELS = (K, K1, K2)  # what is no variance below 0
 INSIDE = {C_W, C_b}  # what fresh neurons bring into averages
-GLOBAL = {Theta, C_W, C_b, gamma, xi, n, n_L, r}  # no variance or covariance of a neuron
+GLOBAL = {Theta, Theta_E, t, s, C_W, C_b, gamma, xi, n, n_L, r}  # no variance or covariance of a neuron
 INACCURATE = 1e-6  # a larger error is announced
 FEW_DIGITS = 1e-13  # a larger error of a closed form in special functions, and its average is integrated instead
 ACCURATE = 2e-14  # a closed form of one kernel with a larger error in floats is replaced by a fit
@@ -283,7 +283,7 @@ class _Splitting:
 
     def __init__(self, planner: Planner, quantity: Quantity) -> None:
         self._planner = planner
-        self._parameters = frozenset(quantity.symbols) - GLOBAL - {K, K1, K2, C}
+        self._parameters = frozenset(quantity.symbols) - GLOBAL - {K, K1, K2, C, P1, P2, E}
         self._triples = _triples(quantity)
         self.used: dict[str, Component] = {}  # by name, as they are found
 

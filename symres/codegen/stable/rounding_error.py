@@ -34,7 +34,7 @@ _SLOPES: dict[type, Callable[..., tuple[sp.Expr, ...]]] = {
     pr.UpperAngle: lambda y, x: _turned(y, x),
     pr.TwoSigns: lambda h, k, x, y: (sp.exp(-(h**2) / 2), sp.exp(-(k**2) / 2), *_turned(x, y)),
     pr.TwoTails: lambda h, k, x, y: _at_corner(h, k, x, y),
-    SoftmaxOverlap: lambda *scores: (*(_size(SoftmaxOverlap(*scores).fdiff(n)) for n in (1, 2, 3)), sp.Integer(0)),
+    SoftmaxOverlap: lambda *scores: _of_scores(SoftmaxOverlap(*scores)),
     pr.CrossDifference: lambda x, y, u, v: tuple(map(pr.AbsNode, (y, x, v, u))),
 }
 # Primitives that keep the digits of their arguments, those that do for positive ones, and those that are positive.
@@ -53,6 +53,13 @@ def slopes_of(e: sp.Expr) -> tuple[sp.Expr, ...]:
     if type(e) in _SLOPES:
         return _SLOPES[type(e)](*e.args)
     return tuple(_size(RECORDS[type(e)].kind(*e.args).fdiff(n)) for n in range(1, len(e.args) + 1))
+
+
+def _of_scores(overlap: sp.Expr) -> tuple[sp.Expr, ...]:
+    """The slopes of an overlap in the scores; the number of keys and the orders of derivatives are exact."""
+    if not isinstance(overlap, SoftmaxOverlap):
+        return (sp.S.Zero,) * 7
+    return (*(_size(overlap.fdiff(n)) for n in (1, 2, 3)), *[sp.S.Zero] * (len(overlap.args) - 3))
 
 
 def _turned(x: sp.Expr, y: sp.Expr) -> tuple[sp.Expr, sp.Expr]:

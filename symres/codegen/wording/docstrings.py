@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import sympy as sp
 
-from ...core.symbols import C_W, K1, K2, KERNELS, C, C_b, K, Theta, gamma, n_L, xi
+from ...core.symbols import C_W, K1, K2, KERNELS, P1, P2, C, C_b, E, K, Theta, Theta_E, gamma, n_L, xi
 from ...functions.records.softmax_family import SoftmaxOverlap
 from ...notation import is_activation, shortened
 from ...results.quantity import Quantity
@@ -18,7 +18,7 @@ from ..averages.singular_slopes import NEAREST, both_jump
 from ..emission.emitter import argument
 from ..fits.chebyshev import Fit
 from ..planning.guards import EXCESS
-from ..planning.network_plan import NETWORK_FUNCTIONS, DeepLayer, NetworkPlan
+from ..planning.network_plan import DeepLayer, NetworkPlan, State
 from ..planning.plan import FEW_DIGITS, Component, Function, ParameterRange
 from ..planning.slope_rules import NEARLY_PARALLEL, SlopeRule, slope_rule
 from ..strategy.measured_error import round_up
@@ -57,6 +57,44 @@ PARAMETRISATION = (
     "learning rate 1 for every w and b of all layers."
 )
 INPUTS = "Inputs have kernels x.x'/n0 and the tangent kernel 0"
+
+
+# of networks: the symbols of their states, of inputs without positions and of sequences of tokens
+_OF_INPUTS = {
+    K1: "kernels of the first inputs, typically of shape (N, 1); K1 >= 0, else nan",
+    K2: "kernels of the second inputs, typically of shape (1, M); K2 >= 0, else nan",
+    C: "covariances of the inputs, of shape (N, M); C**2 <= K1*K2; in averages an excess counts as equality",
+    Theta: "tangent kernel of the inputs: 0 where no trained layer comes before",
+}
+_OF_SEQUENCES = {
+    K: "kernel of a token; K >= 0, else nan",
+    C: "covariance of two tokens of a sequence, or of one position of two sequences; C**2 <= K1*K2, else nan",
+    K1: "kernel of a token of the first sequences, typically of shape (N, 1); K1 >= 0, else nan",
+    P1: "covariance of two tokens of the first sequences",
+    K2: "kernel of a token of the second sequences, typically of shape (1, M); K2 >= 0, else nan",
+    P2: "covariance of two tokens of the second sequences",
+    E: "covariance of two positions of two sequences",
+    Theta: "tangent kernel of two sequences at one position: 0 where no trained layer comes before",
+    Theta_E: "the same at two positions",
+}
+SIGNS = {
+    **{"kernel_map": "K'", "covariance_map": "C'", "ntk_map": "Theta'", "tangent_map": "t'"},
+    **{"tangent_covariance_map": "s'", "sequence_map": "C'", "sequence_cross_map": "E'"},
+    **{"sequence_ntk_map": "Theta'", "sequence_cross_ntk_map": "Theta_E'"},
+}
+
+
+def network_arguments(state: State) -> dict[sp.Symbol, str]:
+    """What is said of the numbers that go through a network."""
+    return _OF_SEQUENCES if state.changes else _OF_INPUTS
+
+
+def network_results(text: str, state: State) -> str:
+    """What a network returns, in the number in which it does."""
+    if not state.changes:
+        return text
+    of_pairs = "the kernel of the Gaussian process at one position and at two, then the tangent kernel"
+    return text.replace("two", "four", 1).replace("the kernel of the Gaussian process and the tangent kernel", of_pairs)
 
 
 def quoted(text: str) -> str:
@@ -297,10 +335,10 @@ def network_warnings(plan: NetworkPlan) -> tuple[str, ...]:
     texts: dict[str, dict[str, None]] = {}
     for layer in plan.layers:
         places = f", {_places(plan, layer)}" if len(plan.layers) > 1 else ""
-        kernel_map, covariance_map, ntk_map = layer.functions
-        for result, functions in (("C", (kernel_map, covariance_map)), ("Theta", (kernel_map, ntk_map))):
+        one, two, tangents, _ = layer.functions
+        for result, functions in (("C", (*one, *two)), ("Theta", (*one, *tangents))):
             for text in warnings(*functions):
-                texts.setdefault(f" of {' and '.join(NETWORK_FUNCTIONS)}{places}: {text}", {})[result] = None
+                texts.setdefault(f" of {' and '.join(plan.functions)}{places}: {text}", {})[result] = None
     return tuple(f"{' and '.join(results)}{text}" for text, results in texts.items())
 
 

@@ -289,6 +289,30 @@ def _sequence_map(name: str, sign: str, where: str, position: int) -> _OfSequenc
 
 SEQUENCE_MAP = _sequence_map("sequence_map", "c'", "one position", 1)
 SEQUENCE_CROSS_MAP = _sequence_map("sequence_cross_map", "e'", "two positions", 2)
+
+
+def _sequence_ntk_map(name: str, sign: str, where: str, position: int) -> _OfSequences:
+    """The tangent kernel of a position of one input and a position of another."""
+    one, other = Label(1, 1), Label(2, position)
+
+    def define(walks: LayerWalks) -> sp.Expr:
+        start = {(one, Label(2, 1)): symbols.Theta, (one, Label(2, 2)): symbols.Theta_E}
+        return tangent(walks.sequences, one, other, start, (1, 1))
+
+    return _OfSequences(
+        name=name,
+        sign=(sign, sign.replace("Θ", "Theta")),
+        notation=sign.replace("Θ", r"\Theta"),
+        meaning=f"tangent kernel of two inputs at {where} after the layer",
+        unit="K",
+        arguments=(*_SEQUENCES, symbols.Theta, symbols.Theta_E),
+        costly=True,
+        define=define,
+    )
+
+
+SEQUENCE_NTK_MAP = _sequence_ntk_map("sequence_ntk_map", "Θ'", "one position", 1)
+SEQUENCE_CROSS_NTK_MAP = _sequence_ntk_map("sequence_cross_ntk_map", "Θ_E'", "two positions", 2)
 PARAMETER_NORM = OfOneInput(
     is_plain=True,
     name="parameter_norm",
@@ -307,4 +331,5 @@ OBSERVABLES: tuple[LayerObservable, ...] = (
     *(PHI_SQUARED, KERNEL_MAP, COVARIANCE_MAP, CHI_PARALLEL, CHI_PERP, H),
     *(NTK_MAP, PARAMETER_NORM, CHI_DELTA),
     *(TANGENT_MAP, TANGENT_COVARIANCE_MAP, SEQUENCE_MAP, SEQUENCE_CROSS_MAP),
+    *(SEQUENCE_NTK_MAP, SEQUENCE_CROSS_NTK_MAP),
 )

@@ -63,7 +63,7 @@ class LayerObservable(Observable):
     def _built(self, subject: Subject, walk: Walk, define: Callable[[LayerWalks], sp.Expr]) -> Quantity:
         if not self.applies_to(subject) and self.is_plain:
             return unknown(self.name, self.arguments, "it is known for inputs without positions", **self.words)
-        more = tuple(s for s in self.arguments if s in (symbols.Theta, symbols.t, symbols.s))
+        more = tuple(s for s in self.arguments if s in (symbols.Theta, symbols.Theta_E, symbols.t, symbols.s))
         arguments = (*walk.arguments, *more)
         try:
             defined = define(subject.walks)

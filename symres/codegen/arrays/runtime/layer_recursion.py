@@ -11,8 +11,8 @@ from .array_types import Apart, Bools, Entries, Floats, Function, Maps, Near, Ow
 from .error_free import _determinant, _moving_with
 
 # functions of one input, of two, the slope of the latter in C, the part by which parallel inputs differ, or None;
-# whether the layer needs the direction of an input; the names of its parameters
-_Layer = collections.namedtuple("_Layer", "one pair slope parallel directed parameters")
+# whether the layer needs the direction of an input; the names of its parameters; the function of changes, or None
+_Layer = collections.namedtuple("_Layer", "one pair slope parallel directed parameters moved", defaults=[None])
 # whether rounding of C between nearly parallel inputs costs digits, and whether a layer takes the determinant of inputs
 # or needs the direction of one; how many entries pass all layers at a time
 _Network = collections.namedtuple("_Network", "layers sharp determined directed entries")
@@ -38,13 +38,19 @@ def _by_layer(network: _Network, values: Mapping[str, object]) -> list[tuple]:
     return [tuple([v[i] if isinstance(v, (list, tuple)) else v for v in row]) for i, row in enumerate(rows)]
 
 
-def _inputs(network: _Network, K: Floats, parameters: Sequence[Own]) -> tuple[OwnOfLayers, list[Bools]]:
-    """For every layer the kernel of an input and what else the layer needs of that alone; last the final kernel.
+def _inputs(network: _Network, state: Own, parameters: Sequence[Own]) -> tuple[OwnOfLayers, list[Bools]]:
+    """For every layer the numbers of an input and what else the layer needs of that alone; last the final numbers.
+
+    Args:
+        network: the layers.
+        state: the kernel of the input; with positions also the covariance of two of them.
+        parameters: of every layer.
 
     Returns:
         those, and where there is none behind so many layers: an input of kernel 0 has no direction, which a normaliser
         needs. There the recursion goes on with ``_LOST``.
     """
+    K, *others = state
     kept, lost = [], [K < 0.0]
     K = xp.where(K >= 0.0, K, K if network.directed else xp.nan)
     for layer, row in zip(network.layers, parameters):
@@ -52,36 +58,48 @@ def _inputs(network: _Network, K: Floats, parameters: Sequence[Own]) -> tuple[Ow
         if network.directed:
             lost.append(lost[-1] | ~(K > 0.0 if layer.directed else K >= 0.0))
             K = xp.where(lost[-1], _LOST, K)
-        following, *extras = layer.one(K, *row)
-        kept.append((K, *extras))
-        K = following
-    return (*kept, (xp.where(lost[-1], _LOST, K) if network.directed else K,)), lost
+        following = layer.one(K, *others, *row)
+        kept.append((K, *others, *following[len(state) :]))
+        K, *others = following[: len(state)]
+    return (*kept, (xp.where(lost[-1], _LOST, K) if network.directed else K, *others)), lost
+
+
+def _changes_of(network: _Network, inputs: OwnOfLayers, changes: Own, parameters: Sequence[Own]) -> Iterator[Own]:
+    """The covariances of changes of an input before the first layer and behind each one."""
+    yield changes
+    for own, layer, row in zip(inputs, network.layers, parameters):
+        changes = layer.moved(*own[: len(changes)], *changes, *row) if changes else ()
+        yield changes
 
 
 def _through_layers(
     network: _Network,
     first: OwnOfLayers,
     second: OwnOfLayers,
-    C: Floats,
-    Theta: Floats,
+    both: Own,
+    tangents: Own,
     same: Bools,
     parameters: Sequence[Own],
-) -> Iterator[tuple[Floats, Floats]]:
-    """The kernel and the tangent kernel before the first layer and behind each one.
+) -> Iterator[Own]:
+    """The kernels and the tangent kernels before the first layer and behind each one.
 
     Equal inputs keep the kernel of one.
     The slope of a function with a kink changes with the root of the distance of C from sqrt(K1*K2), which rounding of
     C would hide for nearly parallel inputs: there the distance itself is carried from layer to layer.
     """
-    K1, K2 = first[0][0], second[0][0]
+    K1, K2, C, count = first[0][0], second[0][0], both[0], len(both)
     apart = _separated(K1, K2, C, same, network.sharp) if network.determined else (C, C, C)  # which no layer takes
-    yield C, Theta
+    yield *both, *tangents
     for number, (layer, row) in enumerate(zip(network.layers, parameters)):
-        extras, before = (first[number][1:], second[number][1:]), (K1, K2, *apart[:2])
-        C, Theta = (_full(a, C) for a in layer.pair(K1, K2, C, Theta, apart[2], *extras, *row))
+        one, other = first[number], second[number]
+        extras, before = (one[count:], other[count:]), (K1, K2, *apart[:2])
+        maps = layer.pair(*one[:count], *other[:count], *both, *tangents, apart[2], *extras, *row)
+        values = [_full(a, C) for a in maps]
         K1, K2 = first[number + 1][0], second[number + 1][0]
-        C = _replaced(C, same, K1)
-        yield C, Theta
+        both = tuple([_replaced(a, same, k) for a, k in zip(values, first[number + 1][:count])])
+        tangents = tuple(values[count:])
+        C = both[0]
+        yield *both, *tangents
         if network.determined:
             apart = _separated_behind(K1, K2, C, same, network.sharp)
         if network.sharp:

@@ -11,7 +11,7 @@ import numpy as xp
 
 from ..runtime.array_types import Apart, Bools, Floats, Own
 from ..runtime.error_free import _possible
-from ..runtime.layer_recursion import _inputs, _Network, _separated, _through_layers
+from ..runtime.layer_recursion import _changes_of, _inputs, _Network, _separated, _through_layers
 from .two_inputs import _of_type
 
 _LOST = 1.0  # the kernel of an input without a direction, so that gradients of other inputs are what they are
@@ -29,10 +29,10 @@ def _widened(a: Floats | float, like: Floats) -> Floats:
 
 def _deep(
     network: _Network,
-    K1: Floats | float,
-    K2: Floats | float,
-    C: Floats | float,
-    Theta: Floats | float,
+    first: Own,
+    second: Own,
+    both: Own,
+    tangents: Own,
     parameters: Sequence[Own],
     every_layer: bool,
     same: Bools | None = None,
@@ -41,21 +41,48 @@ def _deep(
 
     ``same`` says which inputs are equal, where C has been cut off at sqrt(K1*K2); without it, those with C = K1 = K2.
     """
-    arguments = [K1, K2, C, Theta, *(value for row in parameters for value in row)]
-    like = _of_one_type(*arguments)[0]
-    k1, k2, c, theta, *others = arrays = [_widened(a, like) for a in arguments]
-    shape, values = xp.broadcast_shapes(*(a.shape for a in arrays)), iter(others)
-    parameters = [tuple([next(values) for _ in row]) for row in parameters]
+    like, shape, (one, other, both, tangents), rows = _broadcast((first, second, both, tangents), parameters)
     if same is None:
-        c = xp.where(_possible(k1, k2, c, like.dtype), c, xp.nan)
-    (first, lost), (second, gone) = (_inputs(network, k, parameters) for k in (k1, k2))
-    c, theta = xp.broadcast_to(c, shape), xp.broadcast_to(theta, shape)
-    same = (c == first[0][0]) & (c == second[0][0]) if same is None else same
-    kernels: list[tuple[Floats, ...]] = list(_through_layers(network, first, second, c, theta, same, parameters))
+        both = tuple([xp.where(_possible(one[0], other[0], c, like.dtype), c, xp.nan) for c in both])
+    (inputs, lost), (others, gone) = (_inputs(network, own, rows) for own in (one, other))
+    both, tangents = (tuple([xp.broadcast_to(a, shape) for a in group]) for group in (both, tangents))
+    if same is None:
+        same = _equal(both, inputs[0], others[0])
+    kernels: list[tuple[Floats, ...]] = list(_through_layers(network, inputs, others, both, tangents, same, rows))
     if network.directed:
         kernels = [tuple([xp.where(a | b, xp.nan, v) for v in row]) for a, b, row in zip(lost, gone, kernels)]
     results = [xp.stack(rows) for rows in zip(*kernels)] if every_layer else kernels[-1]
     return tuple([_of_type(a, like) for a in results])
+
+
+def _deep_alone(
+    network: _Network, state: Own, changes: Own, parameters: Sequence[Own], every_layer: bool
+) -> tuple[Floats, ...]:
+    """The numbers of one input behind all layers, and the covariances of its changes."""
+    like, shape, (own, moved), rows = _broadcast((state, changes), parameters)
+    own = (own[0], *[xp.where(_possible(own[0], own[0], c, like.dtype), c, xp.nan) for c in own[1:]])
+    inputs, _ = _inputs(network, own, rows)
+    behind = [(*a[: len(own)], *b) for a, b in zip(inputs, _changes_of(network, inputs, moved, rows))]
+    whole = [tuple([xp.broadcast_to(a, shape) for a in row]) for row in (behind if every_layer else behind[-1:])]
+    return tuple([_of_type(xp.stack(column) if every_layer else column[0], like) for column in zip(*whole)])
+
+
+def _broadcast(
+    groups: Sequence[Own], parameters: Sequence[Own]
+) -> tuple[Floats, tuple[int, ...], list[Own], list[Own]]:
+    """An array of the type of the arguments, their common shape, and each as an array in the widest type."""
+    arguments = [value for group in (*groups, *parameters) for value in group]
+    like = _of_one_type(*arguments)[0]
+    arrays = [_widened(a, like) for a in arguments]
+    values = iter(arrays)
+    widened = [tuple([next(values) for _ in group]) for group in (*groups, *parameters)]
+    return like, xp.broadcast_shapes(*(a.shape for a in arrays)), widened[: len(groups)], widened[len(groups) :]
+
+
+def _equal(both: Own, first: Own, second: Own) -> Bools:
+    """Where two inputs are equal: their covariances are those of each."""
+    pairs = [(c == a) & (c == b) for c, a, b in zip(both, first, second)]
+    return pairs[0] & pairs[-1]
 
 
 def _separated_behind(K1: Floats, K2: Floats, C: Floats, same: Bools, sharp: bool) -> Apart:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import sympy as sp
 
-from ....core.symbols import K1, K2, C, Theta
+from ....core.symbols import K1, K2, C, E, Theta
 from ....functions.records.gaussian_signs import S4, T4
 from ...arrays.array_functions import array_functions
 from ...arrays.component_text import arguments, around, body, closed, fitted, guarded, printed, sum_tables
@@ -79,7 +79,7 @@ def function_tile(function: Function) -> Tile | None:
     tiles = {c.name: component_tile(c) for c in function.components}
     known = {name: tile for name, tile in tiles.items() if tile is not None}
     pairs = {c.name for c in function.components if c.is_pair}
-    if not function.takes_matrices or pairs - set(known):
+    if not function.takes_matrices or E in function.arguments or pairs - set(known):
         return None
     symbols = {name: symbol for symbol, name in function.names}
     *steps, (_, value) = function.lines

@@ -32,7 +32,7 @@ def _deep_matrix(
     K1 = K2 if X2 is None else K1
     size = jnp.sqrt(K1)[:, None] * jnp.sqrt(K2)
     C = _moving_with(C, jnp.where(equal, K1[:, None], jnp.clip(C, -size, size)))
-    kernels = _deep(network, K1[:, None], K2, C, 0.0, parameters, False, equal)
+    kernels = _deep(network, (K1[:, None],), (K2,), (C,), (0.0,), parameters, False, equal)
     if X2 is None:
         kernels = tuple([jnp.triu(a) + jnp.triu(a, 1).T for a in kernels])
     return tuple([a.astype(like.dtype) for a in kernels])

@@ -13,44 +13,65 @@ from ....arrays.feature_rows.kernels_of_rows import _covariances, _kernels_of_ro
 from ....arrays.runtime.array_types import Bools, Floats, Own, OwnOfLayers
 from ....arrays.runtime.entries import _chunk, _parts
 from ....arrays.runtime.error_free import _possible
-from ....arrays.runtime.layer_recursion import _full, _inputs, _Network, _through_layers
+from ....arrays.runtime.layer_recursion import _changes_of, _full, _inputs, _Network, _through_layers
 from .at_entries import _valid
 
 
 def _deep(
     network: _Network,
-    K1: ArrayLike,
-    K2: ArrayLike,
-    C: ArrayLike,
-    Theta: ArrayLike,
+    first: tuple[ArrayLike, ...],
+    second: tuple[ArrayLike, ...],
+    both: tuple[ArrayLike, ...],
+    tangents: tuple[ArrayLike, ...],
     parameters: Sequence[tuple],
     every_layer: bool,
 ) -> tuple[Floats, ...]:
     """All layers, block by block; what depends on one input alone is computed before, if there are few."""
-    inputs = [_valid(K1), _valid(K2), _covariances(K1, K2, C), Theta, *(value for row in parameters for value in row)]
-    arrays = [_real(a) for a in inputs]
-    shape = np.broadcast_shapes(*(a.shape for a in arrays))
-    result = np.empty((2, len(parameters) + 1 if every_layer else 1, *(shape or (1,))))
-    axes = result.ndim - 2
-    first, second, covariance, tangent, *others = [a.reshape((1,) * (axes - a.ndim) + a.shape) for a in arrays]
-    numbers = iter([a.reshape(())[()] if a.size == 1 else a for a in others])
-    rows = tuple([tuple([next(numbers) for _ in row]) for row in parameters])
+    given = [_covariances(first[0], second[0], C) for C in both]
+    ends = [(_valid(K), *others) for K, *others in (first, second)]
+    (one, other, both, tangents, *parameters), shape = _columns_of((*ends, given, tangents, *parameters))
+    result = np.empty((2 * len(both), len(parameters) + 1 if every_layer else 1, *(shape or (1,))))
+    rows = tuple([tuple([a.reshape(())[()] if a.size == 1 else a for a in row]) for row in parameters])
     with np.errstate(all="ignore"):
-        few = 4 * (first.size + second.size) <= math.prod(shape)
-        both = (_inputs(network, first, rows)[0], _inputs(network, second, rows)[0]) if few else None
+        few = 4 * sum(a.size for a in (*one, *other)) <= math.prod(shape) * len(one)
+        inputs = (_inputs(network, one, rows)[0], _inputs(network, other, rows)[0]) if few else None
         for part in _parts(result.shape[2:], network.entries):
             chunk = _chunk(rows, part)
-            one, two = (
-                _chunk(both, part)
-                if both is not None
-                else [_inputs(network, _chunk(K, part), chunk)[0] for K in (first, second)]
+            pieces = _chunk((one, other), part)
+            ours, theirs = (
+                _chunk(inputs, part) if inputs is not None else [_inputs(network, own, chunk)[0] for own in pieces]
             )
             out = result[(slice(None), slice(None), *part)]
-            C = _chunk(covariance, part)
-            C = np.where(_possible(_chunk(first, part), _chunk(second, part), C), C, np.nan)
-            _pass(network, one, two, C, _chunk(tangent, part), chunk, out)
+            K1, K2 = pieces[0][0], pieces[1][0]
+            C = tuple([np.where(_possible(K1, K2, c), c, np.nan) for c in _chunk(both, part)])
+            _pass(network, ours, theirs, C, _chunk(tangents, part), chunk, out)
     kernels = result if every_layer else result[:, 0]
     return tuple(kernels if shape else kernels[..., 0])
+
+
+def _deep_alone(
+    network: _Network,
+    state: tuple[ArrayLike, ...],
+    changes: tuple[ArrayLike, ...],
+    parameters: Sequence[tuple],
+    every_layer: bool,
+) -> tuple[Floats, ...]:
+    """The numbers of one input behind all layers, and the covariances of its changes."""
+    (own, moved, *rows), shape = _columns_of(((_valid(state[0]), *state[1:]), changes, *parameters))
+    with np.errstate(all="ignore"):
+        own = (own[0], *[np.where(_possible(own[0], own[0], c), c, np.nan) for c in own[1:]])
+        inputs, _ = _inputs(network, own, rows)
+        behind = [(*a[: len(own)], *b) for a, b in zip(inputs, _changes_of(network, inputs, moved, rows))]
+    columns = [np.stack([np.broadcast_to(a, shape or (1,)) for a in column]) for column in zip(*behind)]
+    return tuple([(a if shape else a[..., 0]) if every_layer else a[-1] if shape else a[-1, 0] for a in columns])
+
+
+def _columns_of(groups: Sequence[Sequence[ArrayLike]]) -> tuple[list[tuple[Floats, ...]], tuple[int, ...]]:
+    """Arguments as arrays with all axes, and the shape that they have together."""
+    arrays = [[_real(a) for a in group] for group in groups]
+    shape = np.broadcast_shapes(*(a.shape for group in arrays for a in group))
+    axes = max(len(shape), 1)
+    return [tuple([a.reshape((1,) * (axes - a.ndim) + a.shape) for a in group]) for group in arrays], shape
 
 
 def _deep_matrix(
@@ -60,21 +81,21 @@ def _deep_matrix(
     K1, K2, C = _kernels_of_rows(X1, X2, np.float64)
     if X2 is None:
         return _symmetric(network, K1, C, parameters)
-    return _deep(network, K1[:, None], K2, C, 0.0, parameters, False)
+    return _deep(network, (K1[:, None],), (K2,), (C,), (0.0,), parameters, False)
 
 
 def _symmetric(network: _Network, K: Floats, C: Floats, parameters: Sequence[tuple]) -> tuple[Floats, ...]:
     """Kernel and tangent kernel of inputs and themselves: the upper triangle in rows, and its mirror image."""
     result = np.empty((2, 1, *C.shape))
     with np.errstate(all="ignore"):
-        inputs, _ = _inputs(network, K, parameters)
+        inputs, _ = _inputs(network, (K,), parameters)
         start = 0
         while start < K.size:
             rows = slice(start, start + max(network.entries // (K.size - start), 1))
             first = tuple(tuple(np.reshape(a, (-1, 1))[rows] if np.ndim(a) else a for a in extras) for extras in inputs)
             second = tuple(tuple(a[start:] if np.ndim(a) else a for a in extras) for extras in inputs)
             part = result[:, :, rows, start:]
-            _pass(network, first, second, C[rows, start:], 0.0, parameters, part)
+            _pass(network, first, second, (C[rows, start:],), (0.0,), parameters, part)
             square = part[..., : part.shape[2]]
             square[...] = np.triu(square) + np.swapaxes(np.triu(square, 1), -1, -2)
             result[:, :, start:, rows] = np.swapaxes(part, -1, -2)
@@ -86,19 +107,20 @@ def _pass(
     network: _Network,
     first: OwnOfLayers,
     second: OwnOfLayers,
-    C: Floats,
-    Theta: Floats | float,
+    both: Own,
+    tangents: tuple[Floats | float, ...],
     parameters: Sequence[Own],
     out: Floats,
 ) -> None:
     """All layers for a part of a matrix."""
     like = out[0, 0]
-    same: Bools = np.broadcast_to((C == first[0][0]) & (C == second[0][0]), like.shape)
-    behind = _through_layers(network, first, second, _full(C, like), _full(Theta, like), same, parameters)
-    for number, kernels in enumerate(behind):
-        if out.shape[1] > 1:
-            out[0, number], out[1, number] = kernels
-    out[0, -1], out[1, -1] = kernels
+    equal = [(c == a) & (c == b) for c, a, b in zip(both, first[0], second[0])]
+    same: Bools = np.broadcast_to(equal[0] & equal[-1], like.shape)
+    starts = [tuple([_full(a, like) for a in group]) for group in (both, tangents)]
+    for number, kernels in enumerate(_through_layers(network, first, second, *starts, same, parameters)):
+        if out.shape[1] > 1 or number == len(parameters):
+            for place, values in zip(out, kernels):
+                place[min(number, out.shape[1] - 1)] = values
 
 
 def _replaced(a: Floats, mask: Bools, value: Floats | float) -> Floats:

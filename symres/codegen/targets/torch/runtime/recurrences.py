@@ -32,7 +32,7 @@ def _deep_matrix(network: _Network, X1: Tensor, X2: Tensor | None, parameters: S
         size = torch.sqrt(K1)[:, None] * torch.sqrt(K2)
         exact = torch.where(equal, exact, torch.clamp(exact, -size, size))
     C, K2 = C + (exact - C).detach(), K2 + (same - K2).detach()
-    kernels = _deep(network, K1[:, None], K2, C, 0.0, parameters, False)
+    kernels = _deep(network, (K1[:, None],), (K2,), (C,), (0.0,), parameters, False)
     if X2 is None:
         kernels = tuple(torch.triu(a) + torch.triu(a, 1).T for a in kernels)
     return tuple([_of_type(a, matrices[0]) for a in kernels])
