@@ -185,7 +185,7 @@ def _network(
 ) -> Module:
     """A network as one function."""
     planner, done = planner_for(target), 0
-    count = sum(map(len, state_of(network.layers).maps)) * len(set(network.layers)) + 1
+    count = sum(len(group) for layer in set(network.layers) for group in state_of(layer).maps) + 1
 
     def planned(quantity: Quantity) -> Function:
         nonlocal done

@@ -131,8 +131,8 @@ class Interpreter:
             numbers |= {s.name: self.value(e, of_one) for s, e in zip(symbols, layer.own, strict=True)}
         numbers |= {K1.name: k1, K2.name: k2, C.name: c, Theta.name: theta}
         self.assigned((OfBothInputs((determinant,)),), numbers)
-        kernels = (self.value(layer.kernel, of_one) for of_one in of_each)
-        return *kernels, self.value(layer.covariance, numbers), self.value(layer.tangent, numbers)
+        kernels = (self.value(layer.kernels[0], of_one) for of_one in of_each)
+        return *kernels, *(self.value(e, numbers) for e in (*layer.covariances, *layer.tangents))
 
     def assigned(self, program: Sequence[Step], numbers: Numbers, fit: Any = None) -> Any:
         """What the steps of a program do to numbers; what they return, if they do."""

@@ -175,9 +175,9 @@ class PlainTarget(Target):
         own = [variable(p) for p in layer.parameters]
         first, second = layer.symbols
         names = {s: variable(s) for s in (K, K1, K2, C, Theta, determinant, *layer.parameters, *first, *second)}
-        one = [("kernel", layer.kernel), *((f"own{i}", e) for i, e in enumerate(layer.own))]
+        one = [("kernel", layer.kernels[0]), *((f"own{i}", e) for i, e in enumerate(layer.own))]
         kept = ", ".join(name for name, _ in one)
-        both = [("following", layer.covariance), ("tangent", layer.tangent)]
+        both = [("following", layer.covariances[0]), ("tangent", layer.tangents[0])]
         unpacked = [f"{', '.join(map(str, symbols))}, = {side}" for symbols, side in
                     ((first, "first"), (second, "second")) if symbols]  # fmt: skip
         pair = ["K1, K2, C, Theta, determinant, first, second", *own]

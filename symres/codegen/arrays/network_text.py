@@ -25,7 +25,6 @@ CONVENTIONS = (
     f"{docstrings.UNITS} Everything is computed in float64.",
 )
 _TAKEN = {"every_layer", "X1", "X2"}
-_STATE = ("one", "first", "second", "both", "tangents", "changes")
 _FOLLOWING, _TANGENTS = ("following", "following_apart"), ("tangent", "tangent_apart")
 _OR_SEVERAL = "or a list of one for each layer"
 _ENTRIES = 16384  # that pass all layers at a time: as many as stay in the cache
@@ -43,7 +42,7 @@ class NetworkText:
         self.target, self.plan = target, plan
         components = map(_determined, plan.called) if plan.state is INPUTS else plan.called
         self.sources = {component: target.source(component) for component in components}  # of those that layers call
-        taken = _TAKEN.union(*target.imports)
+        taken = _TAKEN.union(*target.imports, ("tokens", *plan.state.names.values()) if plan.state.changes else ())
         for name in map(argument, plan.parameters):
             if name in taken:
                 raise DeclarationError(
@@ -72,15 +71,13 @@ class NetworkText:
         def described(symbols: Sequence[sp.Symbol]) -> list[str]:
             texts = docstrings.network_arguments(plan.state)
             return [
-                line
-                for s in symbols
-                for line in docstrings.wrapped(f"{variable(s)}: {known(texts[s])}; {words.argument}.", 8, 4)
+                line for s in symbols for line in docstrings.wrapped(f"{s}: {known(texts[s])}; {words.argument}.", 8, 4)
             ]
 
         state = plan.state
         return {
             "words": words,
-            "state": {field: list(map(variable, getattr(state, field))) for field in _STATE},
+            "state": state.parts,
             "signature": "".join(f"{name}, " for name in names),
             "names": ", ".join(names),
             "given": f"{{{', '.join(f'{name!r}: {name}' for name in names)}}}".replace("'", '"'),
@@ -88,7 +85,7 @@ class NetworkText:
             "alone": [*described(state.one if state.changes else ()), *own],
             "named": numbers,
             "results": docstrings.wrapped(
-                f"({', '.join(map(variable, (*state.both, *state.tangents)))}): "
+                f"({', '.join(map(str, (*state.both, *state.tangents)))}): "
                 f"{docstrings.network_results(words.results, state)}",
                 8,
             ),
@@ -154,15 +151,16 @@ class NetworkText:
         target, plan, state = self.target, self.plan, self.plan.state
         own = ", ".join(map(variable, layer.parameters))
         first, second = layer.symbols
-        names = {s: variable(s) for s in (*state.symbols, determinant, *layer.parameters, *first, *second)}
+        names = state.names | {s: variable(s) for s in (determinant, *layer.parameters, *first, *second)}
         unpacked = [f"{', '.join(map(str, symbols))}, = {side}" for symbols, side in
                     ((first, "first"), (second, "second")) if symbols]  # fmt: skip
 
         def definition(tag: str, symbols: Sequence[object], doc: list[str], lines: list[str]) -> Definition:
-            arguments = ", ".join([variable(s) if isinstance(s, sp.Symbol) else str(s) for s in symbols])
+            arguments = ", ".join(map(str, symbols))
             return Definition(f"{layer.name}_{tag}({arguments}{', ' * bool(own)}{own})", lines, doc)
 
-        one, two, tangents, moved = ([f.quantity for f in group] for group in layer.functions)
+        quantities = iter(layer.quantities)
+        one, two, tangents, moved = ([next(quantities) for _ in group] for group in state.maps)
         results = [*zip(KERNEL_NAMES, layer.kernels, strict=False), *((f"own{i}", e) for i, e in enumerate(layer.own))]
         kept = ", ".join(name for name, _ in results)
         lines = target.of_one_input(layer, target.lines(names, results, "K"))

@@ -28,6 +28,8 @@ PAIR = (K1, K2, C)
 NETWORK_FUNCTIONS = ("dual_kernel", "dual_kernel_matrix")  # of the generated module
 TOKEN_FUNCTIONS = ("kernels", "apjn", "dual_kernel")  # of that of a network whose inputs have positions
 
+_PARTS = ("one", "first", "second", "both", "tangents", "changes")  # of a state
+
 
 @dataclass(frozen=True)
 class State:
@@ -52,9 +54,14 @@ class State:
     maps: tuple[tuple[str, ...], ...]
 
     @property
-    def symbols(self) -> tuple[sp.Symbol, ...]:
-        """All of them."""
-        return (*self.one, *self.first, *self.second, *self.both, *self.tangents, *self.changes)
+    def parts(self) -> dict[str, list[str]]:
+        """The names of its symbols, by what they are numbers of."""
+        return {part: [symbol.name for symbol in getattr(self, part)] for part in _PARTS}
+
+    @property
+    def names(self) -> dict[sp.Symbol, str]:
+        """The names of all of them; those of parameters end in an underscore there."""
+        return {symbol: symbol.name for part in _PARTS for symbol in getattr(self, part)}
 
     @property
     def of_pairs(self) -> tuple[sp.Symbol, ...]:
@@ -74,9 +81,9 @@ SEQUENCES = State(
 )
 
 
-def state_of(layers: Sequence[DerivedLayer]) -> State:
-    """The state of a network."""
-    return SEQUENCES if any(layer.has_positions for layer in layers) else INPUTS
+def state_of(layer: DerivedLayer) -> State:
+    """What its maps are maps of."""
+    return SEQUENCES if layer.has_positions else INPUTS
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,7 @@ class DeepLayer:
         name: begins the names of its functions.
         label: the name of the layer.
         state: what they are maps of.
-        functions: the maps, as they were planned: of one input, of two, of tangent kernels and of changes.
+        functions: the maps, as they were planned, in the order of the state.
         parameters: those of the layer.
         kernels: the next numbers of one input.
         own: what the maps of two inputs need of each input alone; ``symbols`` are its names at both inputs.
@@ -101,7 +108,7 @@ class DeepLayer:
     name: str
     label: str
     state: State
-    functions: tuple[tuple[Function, ...], ...]
+    functions: tuple[Function, ...]
     parameters: tuple[sp.Symbol, ...]
     kernels: tuple[sp.Expr, ...]
     own: tuple[sp.Expr, ...]
@@ -114,7 +121,7 @@ class DeepLayer:
     @property
     def quantities(self) -> tuple[Quantity, ...]:
         """The maps, as they were derived."""
-        return tuple(f.quantity for group in self.functions for f in group)
+        return tuple(f.quantity for f in self.functions)
 
     @property
     def expressions(self) -> tuple[sp.Expr, ...]:
@@ -261,12 +268,11 @@ def plan_network(
         DeclarationError: there is no function of two inputs for such a network.
         NoClosedForm: a map has no accurate code.
     """
-    state = state_of(network.layers)
-    require_layers(network.layers, state)
+    require_layers(network.layers)
     layers: dict[DerivedLayer, DeepLayer] = {}
     for number, theory in enumerate(dict.fromkeys(network.layers), 1):
-        functions = [tuple(plan(quantity) for quantity in group) for group in maps_of(theory, state)]
-        layers[theory] = deep_layer(f"_layer_{number}", theory.layer.name, state, functions, in_layer)
+        functions = [plan(quantity) for quantity in maps_of(theory)]
+        layers[theory] = deep_layer(f"_layer_{number}", theory.layer.name, functions, in_layer, state_of(theory))
     runs = tuple((layers[theory], len(list(equal))) for theory, equal in groupby(network.layers))
     return NetworkPlan(title, command, runs)
 
@@ -282,12 +288,12 @@ def takes_determinant(component: Component) -> bool:
     return component.is_pair and plain and isinstance(code, sp.Expr) and code.has(determinant)
 
 
-def maps_of(layer: DerivedLayer, state: State) -> list[list[Quantity]]:
+def maps_of(layer: DerivedLayer) -> tuple[Quantity, ...]:
     """The maps of one input, of two, of tangent kernels and of changes."""
-    return [[layer.all_quantities[name] for name in names] for names in state.maps]
+    return tuple(layer.all_quantities[name] for group in state_of(layer).maps for name in group)
 
 
-def require_layers(layers: Sequence[DerivedLayer], state: State) -> None:
+def require_layers(layers: Sequence[DerivedLayer]) -> None:
     """Refuse networks for which there is no function of two inputs.
 
     Raises:
@@ -299,11 +305,11 @@ def require_layers(layers: Sequence[DerivedLayer], state: State) -> None:
         if not layer.is_exchangeable:
             found, remedy = "positions of its inputs have neighbours", "ask for kernels(depth, K) of the theory"
             raise DeclarationError("code for a network", found, remedy)
-        if layer.has_covariance and state is INPUTS:
+        if layer.has_covariance and not layer.has_positions:
             found = "one of its layers normalises over a batch: it has a kernel K and a covariance C"
             remedy = "iterate kernel_map, covariance_map and ntk_map, or use dual_kernels of the network"
             raise DeclarationError("code for a network", found, remedy)
-        for quantity in (quantity for group in maps_of(layer, state) for quantity in group):
+        for quantity in maps_of(layer):
             if quantity.status is Status.UNKNOWN:
                 found = f"{quantity.name} of one of its layers is unknown ({quantity.reason})"
                 raise DeclarationError("code for a network", found, "export the other quantities of that layer")
@@ -312,23 +318,24 @@ def require_layers(layers: Sequence[DerivedLayer], state: State) -> None:
 def deep_layer(
     name: str,
     label: str,
-    state: State,
-    functions: Sequence[tuple[Function, ...]],
+    functions: Sequence[Function],
     in_layer: Callable[[Component], sp.Expr | None],
+    state: State = INPUTS,
 ) -> DeepLayer:
     """The maps of a layer with what they need of each input alone set apart.
 
     Args:
         name: begins the names of its functions.
         label: the name of the layer.
-        state: what they are maps of.
-        functions: the maps, planned.
+        functions: the maps, planned, in the order of the state.
         in_layer: the code of a component of two inputs that is to stand in the layer itself; None for a call.
+        state: what they are maps of.
     """
-    components = {c.name: c for group in functions for f in group for c in f.components}
+    components = {c.name: c for f in functions for c in f.components}
     plain = components.values() if state is INPUTS else ()
     codes = {c.name: (c.symbols, code) for c in plain if (code := in_layer(c)) is not None}
-    kernels, both, tangents, changes = ([written_out(f.lines, f.names) for f in group] for group in functions)
+    maps = iter([written_out(f.lines, f.names) for f in functions])
+    kernels, both, tangents, changes = ([next(maps) for _ in group] for group in state.maps)
     pair = [inlined(e, codes, PAIR) for e in (*both, *tangents)]
     # one spelling of each angle: where those differ both its legs are 0, and it has no factor
     same = {Atan2(*angle.args): angle for e in pair for angle in e.atoms(UpperAngle)}
@@ -346,8 +353,8 @@ def deep_layer(
     paired = PAIRED if state is INPUTS else frozenset(state.of_pairs)
     parts = [with_common_factors(e.xreplace(same)) for e in pair]
     parts = [without_single_inputs(e, named, paired, (state.first, state.second)) for e in parts]
-    quantities = [f.quantity for group in functions for f in group]
-    symbols = {s for q in quantities for s in (*q.symbols, *q.unused)} - {*KERNELS, *state.symbols}
+    quantities = [f.quantity for f in functions]
+    symbols = {s for q in quantities for s in (*q.symbols, *q.unused)} - {*KERNELS, *state.names}
     return DeepLayer(
         name,
         label,

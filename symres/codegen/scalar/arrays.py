@@ -64,35 +64,36 @@ def evaluated(
     return out
 
 
-def pairs_through_layers(
+def through_layers(
     call: Callable[..., int],
     depth: int,
-    inputs: Sequence[Any],
+    fixed: Sequence[Any],
+    moving: Sequence[Any],
     parameters: Mapping[str, Any],
     every_layer: bool,
     kind: np.dtype[Any],
-) -> tuple[Any, Any]:
-    """Kernel and tangent kernel of pairs of inputs behind all layers.
+) -> tuple[Any, ...]:
+    """Numbers of entries behind all layers.
 
     Args:
-        call: dual_kernel of ``loops.py``.
+        call: a function of entries of ``loops.py``.
         depth: how many layers there are.
-        inputs: K1, K2, C and Theta before them.
+        fixed: what it reads, before the layers.
+        moving: what it replaces, before the layers.
         parameters: by name, a number or one for each layer.
-        every_layer: whether to return the kernels behind every layer.
+        every_layer: whether to return the numbers behind every layer.
         kind: what is computed in.
     """
-    K1, K2, C, Theta = inputs
-    arrays = [_real(a, kind) for a in (K1, K2, _covariances(K1, K2, C, kind), Theta)]
+    arrays = [_real(a, kind) for a in (*fixed, *moving)]
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
-    first, second, *both = (np.array(np.broadcast_to(a, shape)).reshape(-1) for a in arrays)
-    every = [np.empty((depth + 1 if every_layer else 1, *shape), dtype=kind) for _ in both]
-    for e, start in zip(every, both, strict=True):
+    flat = [np.array(np.broadcast_to(a, shape)).reshape(-1) for a in arrays]
+    read, replaced = flat[: len(fixed)], flat[len(fixed) :]
+    every = [np.empty((depth + 1 if every_layer else 1, *shape), dtype=kind) for _ in replaced]
+    for e, start in zip(every, replaced, strict=True):
         e[0] = start.reshape(shape)
     inner = [e[1:].reshape(-1) for e in every]
-    _require_memory(call(first.size, first, second, *_by_layer(parameters, depth, kind), *both, *inner))
-    kernels = every if every_layer else [b.reshape(shape) for b in both]
-    return kernels[0][()], kernels[1][()]
+    _require_memory(call(replaced[0].size, *read, *_by_layer(parameters, depth, kind), *replaced, *inner))
+    return tuple([a[()] for a in (every if every_layer else [b.reshape(shape) for b in replaced])])
 
 
 def rows_through_layers(

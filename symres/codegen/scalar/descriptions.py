@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..planning.network_plan import NetworkPlan
+from ..planning.network_plan import NetworkPlan, State
 from ..planning.plan import Component, Function
 from ..wording import docstrings
 from .series import Series
@@ -69,7 +69,9 @@ def parameter_lines(plan: NetworkPlan, kind: str) -> list[str]:
     return [line for parameter in plan.parameters for line in docstrings.parameter_lines(parameter, kind)]
 
 
-def network_functions(names: Sequence[str], explained: Sequence[str], depth: int, kind: str) -> list[dict[str, Any]]:
+def network_functions(
+    names: Sequence[str], explained: Sequence[str], depth: int, kind: str, state: State
+) -> list[dict[str, Any]]:
     """The functions of a network in Python: signatures, what is said of them, and their calls of compiled loops.
 
     Args:
@@ -77,49 +79,90 @@ def network_functions(names: Sequence[str], explained: Sequence[str], depth: int
         explained: a line or more for each of them.
         depth: how many layers there are.
         kind: what is computed in, for the inputs ``given``.
+        state: what goes through the layers.
     """
     numbers = f"{{{', '.join(f'{name!r}: {name}' for name in names)}}}"
-    of_pairs = (
-        "K1: kernels of the first inputs, typically of shape (N, 1); K1 >= 0, nan else; array_like.",
-        "K2: kernels of the second inputs, typically of shape (1, M); K2 >= 0, nan else; array_like.",
-        "C: covariances of the inputs, of shape (N, M); array_like.",
-        *explained,
-        "Theta: tangent kernel of the inputs: 0 where no trained layer comes before; array_like.",
-        "every_layer: whether to return the kernels behind every layer.",
+    texts = {s.name: f"{s}: {text}; array_like." for s, text in docstrings.network_arguments(state).items()}
+    first, second, both, tangents = (
+        [s.name for s in group] for group in (state.first, state.second, state.both, state.tangents)
     )
+    every = "every_layer: whether to return the kernels behind every layer."
+    of_pairs = (*(texts[n] for n in (*first, *second, *both)), *explained, *(texts[n] for n in tangents), every)
     of_rows = (
         "X1: inputs, array_like of shape (N, n0); the network sees kernels x.x'/n0.",
         "X2: others, of shape (M, n0); None stands for X1, and makes the matrices exactly symmetric.",
         *explained,
     )
-    pairs = "two arrays of the broadcast shape. With ``every_layer`` they have a leading axis: entry l is that"
-    results = f"    (C, Theta): {pairs}", "    behind l layers, entry 0 what was passed."
-    return [
-        {
-            "name": "dual_kernel",
-            "signature": ", ".join(["K1, K2, C", *names, "*", "Theta=0.0", "every_layer=False"]),
-            "meaning": "Kernel and tangent kernel of two inputs behind all layers.",
-            "lines": ["Args:", *(f"    {line}" for line in of_pairs), "", "Returns:", *results],
-            "body": [
-                f"given, numbers = (K1, K2, C), {numbers}",
-                f"return pairs_through_layers(_dual_kernel, {depth}, (*given, Theta), numbers, every_layer, {kind})",
+    behind = "arrays of the broadcast shape. With ``every_layer`` they have a leading axis: entry l is that"
+    ends = "    behind l layers, entry 0 what was passed."
+
+    def function(
+        name: str, arguments: Sequence[str], meaning: str, lines: Sequence[str], result: str, body: str
+    ) -> Any:
+        about = ["Args:", *(f"    {line}" for line in lines), "", "Returns:", f"    {result}"]
+        inputs = ", ".join(a for a in arguments if "=" not in a and a not in (*names, "*"))
+        head = f"given, numbers = ({inputs}), {numbers}"
+        return {
+            "name": name,
+            "signature": ", ".join(arguments),
+            "meaning": meaning,
+            "lines": about,
+            "body": [head, body],
+        }
+
+    def through(name: str, fixed: Sequence[str], moving: Sequence[str]) -> str:
+        read = f"({', '.join(fixed)}{',' * (len(fixed) == 1)})"
+        listed = f"_{name}, {depth}, {read}, ({', '.join(moving)}), numbers, every_layer, {kind}"
+        return f"through_layers({listed})"
+
+    kernels = [f"_covariances({first[0]}, {second[0]}, {c}, {kind})" for c in both]
+    dual = function(
+        "dual_kernel",
+        [*first, *second, *both, *names, "*", *(f"{n}=0.0" for n in tangents), "every_layer=False"],
+        f"Kernel and tangent kernel of two {'sequences' if state.changes else 'inputs'} behind all layers.",
+        of_pairs,
+        f"({', '.join((*both, *tangents))}): {'four' if state.changes else 'two'} {behind}",
+        f"return {through('dual_kernel', (*first, *second), (*kernels, *tangents))}",
+    )
+    dual["lines"].append(ends)
+    if state.changes:
+        alone = [texts[s.name] for s in state.one]
+        one = [s.name for s in state.one]
+        of_one = function(
+            "kernels",
+            [*one, *names, "*", "every_layer=False"],
+            "Kernel of a token and covariance of two tokens behind all layers.",
+            [*alone, *explained, every],
+            f"({', '.join(one)}): two {behind}",
+            f"return {through('kernels', (), one)}",
+        )
+        of_one["lines"].append(ends)
+        start = ("1.0", "float(tokens == 'all')")
+        changes = function(
+            "apjn",
+            [*one, *names, "*", "tokens='one'", "every_layer=False"],
+            "The averaged partial Jacobian norm of all layers.",
+            [
+                *alone,
+                *explained,
+                "tokens: 'one': the squared derivatives of a token in all of the input, summed; 'all': these are moved",
+                "    alike.",
+                "every_layer: whether to return that from the input to behind every layer.",
             ],
-        },
-        {
-            "name": "dual_kernel_matrix",
-            "signature": ", ".join(["X1", "X2=None", *(["*", *names] if names else [])]),
-            "meaning": "Kernel and tangent kernel of rows of feature matrices, as Gaussian processes take them.",
-            "lines": [
-                "Args:",
-                *(f"    {line}" for line in of_rows),
-                "",
-                "Returns:",
-                "    (C, Theta): two arrays of shape (N, M).",
-            ],
-            "body": [
-                f"given, numbers = (X1, X1 if X2 is None else X2), {numbers}",
-                f"kernels = _kernels_beside_threads(X1, X2, {kind})",
-                f"return rows_through_layers(_dual_kernel_matrix, {depth}, kernels, X2 is None, numbers)",
-            ],
-        },
-    ]
+            "array of the broadcast shape; with ``every_layer`` entry l is that behind l layers, entry 0 is 1.",
+            f"return {through('apjn', one, start)}[0]",
+        )
+        refused = "raise ValueError(f\"tokens is {tokens!r}, not 'one' or 'all'\")"
+        changes["body"][:0] = ["if tokens not in ('one', 'all'):", f"    {refused}"]
+        return [of_one, changes, dual]
+    matrices = function(
+        "dual_kernel_matrix",
+        ["X1", "X2=None", *(["*", *names] if names else [])],
+        "Kernel and tangent kernel of rows of feature matrices, as Gaussian processes take them.",
+        of_rows,
+        "(C, Theta): two arrays of shape (N, M).",
+        f"kernels = _kernels_beside_threads(X1, X2, {kind})",
+    )
+    matrices["body"][0] = f"given, numbers = (X1, X1 if X2 is None else X2), {numbers}"
+    matrices["body"].append(f"return rows_through_layers(_dual_kernel_matrix, {depth}, kernels, X2 is None, numbers)")
+    return [dual, matrices]

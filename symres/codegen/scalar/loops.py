@@ -107,10 +107,11 @@ def network_loops(plan: NetworkPlan, layers: Sequence[ScalarLayer], precision: P
     """
     names, numbers = list(map(variable, plan.parameters)), begins(layers)
     values = {
+        "state": plan.state.parts,
         "names": names,
         "single": precision == "single",
-        "depth": sum(count for _, count in plan.runs),
-        "kept": 2 + max(layer.own for layer in layers),
+        "depth": plan.depth,
+        "kept": 1 + len(plan.state.one) + max(layer.own for layer in layers),
         "factors": max((len(layer.series.factors) for layer in layers if layer.series is not None), default=0),
         "layers": [
             {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy.integrals.quadrature import gauss_legendre
 
-from ...core.symbols import K1, K2, C, K, Theta
+from ...core.symbols import K
 from ..emission.emitter import defined, variable
 from ..planning.network_plan import DeepLayer, NetworkPlan
 from ..stable.primitives import determinant
@@ -27,7 +27,8 @@ class ScalarLayer:
         own: how many numbers the functions of two inputs need of each input besides its kernel.
         one: source of NAME_one(K, ...): a tuple of the next kernel and these numbers.
         step: source of NAME_step(INPUTS, C, Theta, D, next kernel and root of the first and of the second input, ...):
-            the next covariance, tangent kernel and determinant.
+            the next covariance, tangent kernel and determinant. With positions there is each but D at two of them, too.
+        moved: source of NAME_moved(K, C, t, s, ...): the next covariances of changes; None without positions.
         gap: source of NAME_gap(INPUTS, C, D, sqrt(K1'*K2'), ...), how far the next covariance of nearly parallel inputs
             is below sqrt(K1'*K2'), -1 where that is unknown; for functions that change with the root of D.
         others: sources of what these call.
@@ -39,6 +40,7 @@ class ScalarLayer:
     own: int
     one: str
     step: str
+    moved: str | None
     gap: str | None
     others: tuple[str, ...]
     series: Series | None = None
@@ -46,7 +48,7 @@ class ScalarLayer:
     @property
     def sources(self) -> tuple[str, ...]:
         """All of them."""
-        return (*self.others, self.one, self.step, *([self.gap] if self.gap is not None else []))
+        return (*self.others, self.one, self.step, *(source for source in (self.moved, self.gap) if source is not None))
 
 
 def scalar_layers(plan: NetworkPlan) -> list[ScalarLayer]:
@@ -65,14 +67,17 @@ def _scalar_layer(layer: DeepLayer, is_sharp: bool, parameters: Sequence[sp.Symb
     Raises:
         NoSpelling: they contain what scalar code has no words for.
     """
-    name, (first, second) = layer.name, layer.symbols
+    name, (first, second), state = layer.name, layer.symbols, layer.state
     own = [variable(p) for p in layer.parameters]
-    names = {s: variable(s) for s in (K, K1, K2, C, Theta, determinant, *layer.parameters, *first, *second)}
-    inputs = ["K1", *map(str, first), "K2", *map(str, second)]
-    results, tangent = [("following", layer.covariance), ("tangent", layer.tangent)], "tangent"
+    names = state.names | {s: variable(s) for s in (determinant, *layer.parameters, *first, *second)}
+    both, tangents = [[names[s] for s in group] for group in (state.both, state.tangents)]
+    inputs = [*(names[s] for s in (*state.first, *first)), *(names[s] for s in (*state.second, *second))]
+    following = [*_numbered("following", layer.covariances), *_numbered("tangent", layer.tangents)]
+    results = [*zip(following, (*layer.covariances, *layer.tangents), strict=True)]
+    returned = [*following]
     if layer.is_steep:
         results[1:] = [("fixed", layer.fixed), ("slope", layer.slope)]
-        tangent = "fixed + (0.0 if Theta == 0.0 else Theta*slope)"  # 0 times infinity
+        returned[1:] = ["fixed + (0.0 if Theta == 0.0 else Theta*slope)"]  # 0 times infinity
     results, series = with_sums(name, results, layer.components, parameters)
     symbols = () if series is None else series.symbols
     sums = list(map(str, symbols))
@@ -84,20 +89,27 @@ def _scalar_layer(layer: DeepLayer, is_sharp: bool, parameters: Sequence[sp.Symb
     def call(tag: str, *arguments: str) -> str:
         return f"{name}_{tag}({', '.join([*arguments, *own])})"
 
-    kept = [f"own{i}" for i in range(len(layer.own))]
-    one = lines(names, [("kernel", layer.kernel), *zip(kept, layer.own, strict=True)])
+    kept, kernels = [f"own{i}" for i in range(len(layer.own))], _numbered("kernel", layer.kernels)
+    one = lines(names, [*zip((*kernels, *kept), (*layer.kernels, *layer.own), strict=True)])
     if layer.is_directed:
-        kernel = "directed(kernel) if K > 0.0 else NAN"
-    else:
-        kernel = "kernel" if layer.kernel.has(K) else "kernel if K >= 0.0 else NAN"  # what is lost stays lost
-    pair = [*lines(names, economical(results)), f"return (following, {tangent})"]
+        kernels[0] = "directed(kernel) if K > 0.0 else NAN"
+    elif not layer.kernels[0].has(K):
+        kernels[0] = "kernel if K >= 0.0 else NAN"  # what is lost stays lost
+    pair = [*lines(names, economical(results)), f"return ({', '.join(returned)})"]
+    alike = zip((*both, *both), [names[s] for s in (*state.first, *state.second)], strict=True)
+    nexts = [_numbered(f"next{n}", layer.kernels) for n in (1, 2)]
     step = [
-        f"following, tangent = {call('pair', *inputs, 'C', 'Theta', 'D', *sums)}",
-        "same = 1.0 if C == K1 and C == K2 else 0.0",  # equal inputs keep the kernel of one
-        "following = next1 if same == 1.0 else following",
-        "return (following, tangent, next_determinant(root1, root2, following, same))",
+        f"{', '.join(following)} = {call('pair', *inputs, *both, *tangents, 'D', *sums)}",
+        f"same = 1.0 if {' and '.join(f'{c} == {k}' for c, k in alike)} else 0.0",  # equal inputs keep that of one
+        *(f"{f} = {k} if same == 1.0 else {f}" for f, k in zip(following, nexts[0], strict=False)),
+        f"return ({', '.join(following)}, next_determinant(root1, root2, following, same))",
     ]
-    others = [function("pair", [*inputs, "C", "Theta", "determinant", *sums], pair)]
+    others = [function("pair", [*inputs, *both, *tangents, "determinant", *sums], pair)]
+    moved = None
+    if layer.changes:
+        changed = _numbered("tangent", layer.changes)
+        body = [*lines(names, [*zip(changed, layer.changes, strict=True)]), f"return ({', '.join(changed)})"]
+        moved = function("moved", [names[s] for s in (*state.one, *state.changes)], body)
     gap = None
     if is_sharp and series is None:  # of a series no rounding of C is undone
         others.append(function("slope", [*inputs, "C", "determinant"], lines(names, [("return", layer.slope)])))
@@ -115,12 +127,23 @@ def _scalar_layer(layer: DeepLayer, is_sharp: bool, parameters: Sequence[sp.Symb
         name,
         layer.parameters,
         len(layer.own),
-        function("one", ["K"], [*one, f"return ({', '.join([kernel, *kept])},)"]),
-        function("step", [*inputs, "C", "Theta", "D", "next1", "root1", "next2", "root2", *sums], step),
+        function("one", [names[s] for s in state.one], [*one, f"return ({', '.join([*kernels, *kept])},)"]),
+        function("step", [*inputs, *both, *tangents, "D", *_of_next(nexts[0], 1), *_of_next(nexts[1], 2), *sums], step),
+        moved,
         gap,
         tuple(others),
         series,
     )
+
+
+def _numbered(name: str, expressions: Sequence[sp.Expr]) -> list[str]:
+    """A name for the first of some expressions, and for those at two positions."""
+    return [f"{name}{'_apart' * place}" for place in range(len(expressions))]
+
+
+def _of_next(kernels: Sequence[str], number: int) -> list[str]:
+    """The names of what is known of an input behind the layer: its kernel, the root of that, and other numbers."""
+    return [kernels[0], f"root{number}", *kernels[1:]]
 
 
 _SETTLED = "return gap*total + parted if is_settled(following, gap*fabs(total - other)) == 1.0 else -1.0"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from ..planning.network_plan import NetworkPlan
+from ..planning.network_plan import NETWORK_FUNCTIONS, TOKEN_FUNCTIONS, NetworkPlan
 from ..planning.plan import Component, Function
 from ..planning.target import ArrayFunction, Target
 from .functions import ScalarFunction, Text, component_texts, plain_codes, public_function
@@ -89,7 +89,7 @@ class Parts:
 
 def is_public(name: str) -> bool:
     """Whether a function is one of those that a module offers."""
-    return name in ("dual_kernel", "dual_kernel_matrix") or name.endswith(("_entries", "_matrix"))
+    return name in (*NETWORK_FUNCTIONS, *TOKEN_FUNCTIONS) or name.endswith(("_entries", "_matrix"))
 
 
 def parts_of_functions(functions: Sequence[ScalarFunction], components: Iterable[Component]) -> Parts:

@@ -335,7 +335,8 @@ def network_warnings(plan: NetworkPlan) -> tuple[str, ...]:
     texts: dict[str, dict[str, None]] = {}
     for layer in plan.layers:
         places = f", {_places(plan, layer)}" if len(plan.layers) > 1 else ""
-        one, two, tangents, _ = layer.functions
+        count = len(layer.kernels)
+        one, two, tangents = (layer.functions[n * count : (n + 1) * count] for n in range(3))
         for result, functions in (("C", (*one, *two)), ("Theta", (*one, *tangents))):
             for text in warnings(*functions):
                 texts.setdefault(f" of {' and '.join(plan.functions)}{places}: {text}", {})[result] = None

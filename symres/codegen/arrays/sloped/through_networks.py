@@ -32,7 +32,7 @@ def _deep(
     first: Own,
     second: Own,
     both: Own,
-    tangents: Own,
+    tangents: tuple[Floats | float, ...],
     parameters: Sequence[Own],
     every_layer: bool,
     same: Bools | None = None,
@@ -41,14 +41,14 @@ def _deep(
 
     ``same`` says which inputs are equal, where C has been cut off at sqrt(K1*K2); without it, those with C = K1 = K2.
     """
-    like, shape, (one, other, both, tangents), rows = _broadcast((first, second, both, tangents), parameters)
+    like, shape, (one, other, both, moving), rows = _broadcast((first, second, both, tangents), parameters)
     if same is None:
         both = tuple([xp.where(_possible(one[0], other[0], c, like.dtype), c, xp.nan) for c in both])
     (inputs, lost), (others, gone) = (_inputs(network, own, rows) for own in (one, other))
-    both, tangents = (tuple([xp.broadcast_to(a, shape) for a in group]) for group in (both, tangents))
+    both, moving = (tuple([xp.broadcast_to(a, shape) for a in group]) for group in (both, moving))
     if same is None:
         same = _equal(both, inputs[0], others[0])
-    kernels: list[tuple[Floats, ...]] = list(_through_layers(network, inputs, others, both, tangents, same, rows))
+    kernels: list[tuple[Floats, ...]] = list(_through_layers(network, inputs, others, both, moving, same, rows))
     if network.directed:
         kernels = [tuple([xp.where(a | b, xp.nan, v) for v in row]) for a, b, row in zip(lost, gone, kernels)]
     results = [xp.stack(rows) for rows in zip(*kernels)] if every_layer else kernels[-1]
@@ -68,7 +68,7 @@ def _deep_alone(
 
 
 def _broadcast(
-    groups: Sequence[Own], parameters: Sequence[Own]
+    groups: Sequence[tuple[Floats | float, ...]], parameters: Sequence[Own]
 ) -> tuple[Floats, tuple[int, ...], list[Own], list[Own]]:
     """An array of the type of the arguments, their common shape, and each as an array in the widest type."""
     arguments = [value for group in (*groups, *parameters) for value in group]

@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ....core.errors import DeclarationError
+from ...arrays.feature_rows.kernels_of_rows import _covariances
 from ...arrays.feature_rows.single_blas import _kernels_beside_threads
 from ...emission.emitter import defined
-from ...scalar.arrays import Reals, evaluated, pairs_through_layers, rows_through_layers
+from ...planning.network_plan import State
+from ...scalar.arrays import Reals, evaluated, rows_through_layers, through_layers
 from ...scalar.descriptions import SEVERAL, network_functions
 from .compiling import compiled
 from .declarations import PROTOTYPE, Declared, declarations_of, declared, declared_network, prefix_of
@@ -106,24 +108,27 @@ class CFunction:
         return f"<C function {self.__doc__}>"
 
 
-def network_of(library: CompiledSource, names: Sequence[str], depth: int) -> dict[str, Callable[..., Any]]:
+def network_of(
+    library: CompiledSource, names: Sequence[str], depth: int, state: State
+) -> dict[str, Callable[..., Any]]:
     """The functions of a network, as the target numba has them; float32 arrays are computed in float32.
 
     Args:
         library: the compiled source.
         names: of the parameters.
         depth: the number of layers.
+        state: what goes through them.
     """
     space: dict[str, Any] = {
-        "_dual_kernel": library.of_arrays("dual_kernel"),
-        "_dual_kernel_matrix": library.of_arrays("dual_kernel_matrix"),
+        "_covariances": _covariances,
         "_kernels_beside_threads": _kernels_beside_threads,
         "_kind": _kind,
-        "pairs_through_layers": pairs_through_layers,
         "rows_through_layers": rows_through_layers,
+        "through_layers": through_layers,
     }
-    functions = network_functions(names, [f"{name}: {SEVERAL}." for name in names], depth, "_kind(given)")
+    functions = network_functions(names, [f"{name}: {SEVERAL}." for name in names], depth, "_kind(given)", state)
     for function in functions:
+        space[f"_{function['name']}"] = library.of_arrays(function["name"])
         about = [f'"""{function["meaning"]}', "", *function["lines"], '"""', *function["body"]]
         exec(defined(f"{function['name']}({function['signature']})", about), space)
     return {function["name"]: space[function["name"]] for function in functions}

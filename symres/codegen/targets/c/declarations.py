@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...planning.network_plan import INPUTS, SEQUENCES, State
+
 _BEGIN, _END = "/* ==== declarations: the header ==== */\n", "/* ==== end of the declarations ==== */\n"
 KEYWORDS = (
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float",
@@ -110,11 +112,17 @@ def _prototypes(text: str) -> dict[str, list[str]]:
     return {name.removeprefix(prefix_of(text)): arguments.split(", ") for _, name, arguments in found}
 
 
-def declared_network(text: str) -> tuple[tuple[str, ...], int] | None:
-    """The arguments of which each layer of a network has one, and their number; None if a source has no network."""
-    arguments = _prototypes(text).get("dual_kernel")
+def declared_network(text: str) -> tuple[tuple[str, ...], int, State] | None:
+    """The arguments of which each layer of a network has one, their number, and what goes through them.
+
+    None if a source has no network.
+    """
+    prototypes = _prototypes(text)
+    arguments = prototypes.get("dual_kernel")
     depth = re.search(r"^#define SYMRES_DEPTH (\d+)$", text, re.MULTILINE)
     if arguments is None or depth is None:
         return None
+    state = SEQUENCES if "apjn" in prototypes else INPUTS
+    own = {*state.names.values()}
     names = (a.split("*")[1] for a in arguments if a.startswith("const"))
-    return tuple(name for name in names if name not in ("K1", "K2")), int(depth[1])
+    return tuple(name for name in names if name not in own), int(depth[1]), state

@@ -39,7 +39,7 @@ REALS: Mapping[Precision, str] = {"double": "double", "single": "float"}
 TITLE, PREFIX = "C", "symres_"
 KNOWN = standard_functions()
 HEAD = re.compile(r"^(void|int) SYMRES_NAME\((\w+)\)\((.*)\) {$", re.MULTILINE)
-_ARGUMENTS = ("entries", "rows", "columns", "step", "out", "symmetric", "blank", "every_C", "every_Theta")  # fmt: skip
+_ARGUMENTS = ("entries", "rows", "columns", "step", "out", "symmetric", "blank", "t", "s")
 ABOUT = (
     "Functions of double and, with the letter f at the end of their name, of float. NAME takes arrays of ``entries`` "
     "numbers. NAME_matrix takes K1 of each row, K2 of each column, and row-major matrices whose rows are ``step`` "
@@ -68,6 +68,39 @@ ENTRIES = (
     "trained layer comes before; replaced by those after the network.",
     "every_C, every_Theta: those after each layer, one layer after the other; may be NULL.",
 )
+
+SEQUENCES = {
+    "kernels": (
+        "kernels: kernel of a token and covariance of two tokens behind all layers.",
+        (
+            "K, C: those before the layers; replaced by those after the network.",
+            "every_K, every_C: those after each layer, one layer after the other; may be NULL.",
+        ),
+    ),
+    "apjn": (
+        "apjn: covariances of changes of a neuron behind all layers.",
+        (
+            "K, C: kernel of a token and covariance of two tokens before the layers.",
+            "t, s: covariances of changes at one position and at two; replaced by those after the network. From (1, 0) "
+            "on, t becomes the averaged partial Jacobian norm; from (1, 1) on that of tokens that are moved alike.",
+            "every_t, every_s: those after each layer, one layer after the other; may be NULL.",
+        ),
+    ),
+    "dual_kernel": (
+        "dual_kernel: kernels and tangent kernels of pairs of sequences.",
+        (
+            "K1, P1, K2, P2: kernel of a token and covariance of two tokens of the first and of the second sequences.",
+            "C, E: before the call covariances of two sequences at one position and at two; replaced by those after "
+            "the network.",
+            "Theta, Theta_E: the same of tangent kernels, which are 0 where no trained layer comes before.",
+            "every_C, every_E, every_Theta, every_Theta_E: those after each layer; may be NULL.",
+        ),
+    ),
+}
+INPUTS = {
+    "dual_kernel_matrix": ("dual_kernel_matrix: kernel and tangent kernel of all pairs of inputs.", MATRIX),
+    "dual_kernel": ("dual_kernel: kernel and tangent kernel of pairs of inputs.", ENTRIES),
+}
 
 
 def module_text(plan: ModulePlan) -> str:
@@ -100,15 +133,12 @@ def network_text(plan: NetworkPlan) -> str:
         "command": plan.command,
         "about": [*network_lines(plan), "", *head_lines(about, (), 3)],
         "prefix": plan.prefix,
-        "depth": sum(count for _, count in plan.runs),
+        "depth": plan.depth,
     }
+    own = parameter_lines(plan, "an array, one for each layer")
     documented = {
-        name: (f"{name}: {meaning}", [*(line for text in texts for line in docstrings.wrapped(text, 3, 4)), *own])
-        for own in [parameter_lines(plan, "an array, one for each layer")]
-        for name, meaning, texts in (
-            ("dual_kernel_matrix", "kernel and tangent kernel of all pairs of inputs.", MATRIX),
-            ("dual_kernel", "kernel and tangent kernel of pairs of inputs.", ENTRIES),
-        )
+        name: (meaning, [*(line for text in texts for line in docstrings.wrapped(text, 3, 4)), *own])
+        for name, (meaning, texts) in (SEQUENCES if plan.state.changes else INPUTS).items()
     }
     return source(head, documented, parts, plan.parameters)
 
@@ -213,7 +243,7 @@ def public(parameter: sp.Symbol) -> str:
     name = argument(parameter)
     is_taken = (
         name in (*KEYWORDS, *_ARGUMENTS)
-        or name.startswith(("step_", "SYMRES"))
+        or name.startswith(("step_", "every_", "SYMRES"))
         or name.endswith("_t")
         or name.isupper()
     )

@@ -80,11 +80,12 @@ def component_module(component: Component) -> str:
 
 def network_text(plan: NetworkPlan) -> str:
     """The module of a network."""
-    parts, depth = parts_of_network(plan), sum(count for _, count in plan.runs)
+    parts, depth = parts_of_network(plan), plan.depth
     series = [SERIES] if parts.series else []
     about = head_lines([CONVENTIONS, *series, units_and_errors(plan.components, TITLE)], (), 0)
     explained = parameter_lines(plan, SEVERAL)
-    functions = network_functions(list(map(argument, plan.parameters)), explained, depth, "np.dtype(np.float64)")
+    names, kind = list(map(argument, plan.parameters)), "np.dtype(np.float64)"
+    functions = network_functions(names, explained, depth, kind, plan.state)
     head = [*network_lines(plan), "", *about]
     return _text(plan.title, plan.command, head, functions, parts, depth=depth)
 

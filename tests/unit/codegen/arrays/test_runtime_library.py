@@ -130,7 +130,7 @@ def test_networks_multiply_features_so(two_threads, monkeypatch):
 
     meeting = Barrier(2)
     monkeypatch.setattr(single_blas, "_kernels_of_rows", seen)
-    binding.network_of(Nothing(), (), 1)["dual_kernel_matrix"](np.ones((3, 2)))
+    binding.network_of(Nothing(), (), 1, INPUTS)["dual_kernel_matrix"](np.ones((3, 2)))
     assert threads() == {2} and not meeting.broken
 
 

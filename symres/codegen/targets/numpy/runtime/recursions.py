@@ -116,8 +116,8 @@ def _pass(
     like = out[0, 0]
     equal = [(c == a) & (c == b) for c, a, b in zip(both, first[0], second[0])]
     same: Bools = np.broadcast_to(equal[0] & equal[-1], like.shape)
-    starts = [tuple([_full(a, like) for a in group]) for group in (both, tangents)]
-    for number, kernels in enumerate(_through_layers(network, first, second, *starts, same, parameters)):
+    both, moving = (tuple([_full(a, like) for a in group]) for group in (both, tangents))
+    for number, kernels in enumerate(_through_layers(network, first, second, both, moving, same, parameters)):
         if out.shape[1] > 1 or number == len(parameters):
             for place, values in zip(out, kernels):
                 place[min(number, out.shape[1] - 1)] = values
