@@ -32,7 +32,7 @@ _PARTS = ("one", "first", "second", "both", "tangents", "changes")  # of a state
 
 
 @dataclass(frozen=True)
-class State:
+class NetworkState:
     """What goes through the layers of a network: a number for each class of pairs of places that are alike.
 
     Args:
@@ -69,8 +69,8 @@ class State:
         return (*self.first, *self.second, *self.both, *self.tangents)
 
 
-INPUTS = State((K,), (K1,), (K2,), (C,), (Theta,), (), (("kernel_map",), ("covariance_map",), ("ntk_map",), ()))
-SEQUENCES = State(
+INPUTS = NetworkState((K,), (K1,), (K2,), (C,), (Theta,), (), (("kernel_map",), ("covariance_map",), ("ntk_map",), ()))
+SEQUENCES = NetworkState(
     *((K, C), (K1, P1), (K2, P2), (C, E), (Theta, Theta_E), (t, apart)),
     maps=(
         ("kernel_map", "covariance_map"),
@@ -81,7 +81,7 @@ SEQUENCES = State(
 )
 
 
-def state_of(layer: DerivedLayer) -> State:
+def state_of(layer: DerivedLayer) -> NetworkState:
     """What its maps are maps of."""
     return SEQUENCES if layer.has_positions else INPUTS
 
@@ -107,7 +107,7 @@ class DeepLayer:
 
     name: str
     label: str
-    state: State
+    state: NetworkState
     functions: tuple[Function, ...]
     parameters: tuple[sp.Symbol, ...]
     kernels: tuple[sp.Expr, ...]
@@ -191,7 +191,7 @@ class NetworkPlan:
     prefix: str = ""
 
     @property
-    def state(self) -> State:
+    def state(self) -> NetworkState:
         """What goes through the layers."""
         return self.runs[0][0].state
 
@@ -320,7 +320,7 @@ def deep_layer(
     label: str,
     functions: Sequence[Function],
     in_layer: Callable[[Component], sp.Expr | None],
-    state: State = INPUTS,
+    state: NetworkState = INPUTS,
 ) -> DeepLayer:
     """The maps of a layer with what they need of each input alone set apart.
 

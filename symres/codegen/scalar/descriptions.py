@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..planning.network_plan import NetworkPlan, State
+from ..planning.network_plan import NetworkPlan, NetworkState
 from ..planning.plan import Component, Function
 from ..wording import docstrings
 from .series import Series
@@ -70,7 +70,7 @@ def parameter_lines(plan: NetworkPlan, kind: str) -> list[str]:
 
 
 def network_functions(
-    names: Sequence[str], explained: Sequence[str], depth: int, kind: str, state: State
+    names: Sequence[str], explained: Sequence[str], depth: int, kind: str, state: NetworkState
 ) -> list[dict[str, Any]]:
     """The functions of a network in Python: signatures, what is said of them, and their calls of compiled loops.
 

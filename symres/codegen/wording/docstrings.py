@@ -18,7 +18,7 @@ from ..averages.singular_slopes import NEAREST, both_jump
 from ..emission.emitter import argument
 from ..fits.chebyshev import Fit
 from ..planning.guards import EXCESS
-from ..planning.network_plan import DeepLayer, NetworkPlan, State
+from ..planning.network_plan import DeepLayer, NetworkPlan, NetworkState
 from ..planning.plan import FEW_DIGITS, Component, Function, ParameterRange
 from ..planning.slope_rules import NEARLY_PARALLEL, SlopeRule, slope_rule
 from ..strategy.measured_error import round_up
@@ -84,12 +84,12 @@ SIGNS = {
 }
 
 
-def network_arguments(state: State) -> dict[sp.Symbol, str]:
+def network_arguments(state: NetworkState) -> dict[sp.Symbol, str]:
     """What is said of the numbers that go through a network."""
     return _OF_SEQUENCES if state.changes else _OF_INPUTS
 
 
-def network_results(text: str, state: State) -> str:
+def network_results(text: str, state: NetworkState) -> str:
     """What a network returns, in the number in which it does."""
     if not state.changes:
         return text

@@ -15,7 +15,7 @@ from ....core.errors import DeclarationError
 from ...arrays.feature_rows.kernels_of_rows import _covariances
 from ...arrays.feature_rows.single_blas import _kernels_beside_threads
 from ...emission.emitter import defined
-from ...planning.network_plan import State
+from ...planning.network_plan import NetworkState
 from ...scalar.arrays import Reals, evaluated, rows_through_layers, through_layers
 from ...scalar.descriptions import SEVERAL, network_functions
 from .compiling import compiled
@@ -109,7 +109,7 @@ class CFunction:
 
 
 def network_of(
-    library: CompiledSource, names: Sequence[str], depth: int, state: State
+    library: CompiledSource, names: Sequence[str], depth: int, state: NetworkState
 ) -> dict[str, Callable[..., Any]]:
     """The functions of a network, as the target numba has them; float32 arrays are computed in float32.
 

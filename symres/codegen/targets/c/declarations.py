@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...planning.network_plan import INPUTS, SEQUENCES, State
+from ...planning.network_plan import INPUTS, SEQUENCES, NetworkState
 
 _BEGIN, _END = "/* ==== declarations: the header ==== */\n", "/* ==== end of the declarations ==== */\n"
 KEYWORDS = (
@@ -112,7 +112,7 @@ def _prototypes(text: str) -> dict[str, list[str]]:
     return {name.removeprefix(prefix_of(text)): arguments.split(", ") for _, name, arguments in found}
 
 
-def declared_network(text: str) -> tuple[tuple[str, ...], int, State] | None:
+def declared_network(text: str) -> tuple[tuple[str, ...], int, NetworkState] | None:
     """The arguments of which each layer of a network has one, their number, and what goes through them.
 
     None if a source has no network.

@@ -26,6 +26,7 @@ from symres.codegen.arrays.feature_rows import single_blas
 from symres.codegen.arrays.feature_rows.kernels_of_rows import _kernels_of_rows
 from symres.codegen.arrays.runtime import gauss_legendre
 from symres.codegen.arrays.runtime_library import RuntimeLibrary
+from symres.codegen.planning.network_plan import INPUTS
 from symres.codegen.targets.c import binding
 from symres.codegen.targets.jax import TARGET as JAX
 from symres.codegen.targets.numpy import TARGET as NUMPY
