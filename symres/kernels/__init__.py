@@ -12,6 +12,7 @@ sklearn, gpytorch   kernel classes of these libraries
 block_matrix        kernel matrices larger than memory, block by block
 block_store         their files, and the journal by which they are resumed
 zonal               kernels of inputs of one norm, tabulated in their angle: any depth costs the same
+images              kernels of convolutional networks between images
 ensemble            what infinitely wide networks predict, at any time of their training
 kernel_gradient     derivatives of kernels in parameters, forwards through the layers
 kernel_arguments    networks by name or layer, functions of their modules, arrays, parameters within their domains

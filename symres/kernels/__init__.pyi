@@ -5,4 +5,5 @@ from .block_matrix import matrix as matrix
 from .ensemble import Ensemble as Ensemble
 from .ensemble import Outputs as Outputs
 from .ensemble import predict as predict
+from .images import image_kernels as image_kernels
 from .zonal import ZonalKernel as ZonalKernel

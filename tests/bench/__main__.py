@@ -61,6 +61,10 @@ def tables() -> dict[str, Table]:
         ways |= {"neural-tangents, jit, two threads": (f"neural-tangents {a}", 2)}
         ways |= {"a line of NumPy for a line of the paper": ("paper relu", 1)} if a == "relu" else {}
         found[f"network-{a}"] = Table(f"NNGP and NTK of five layers of {a}", ways, "neural-tangents, jit")
+    for a in ("relu", "erf"):
+        ways = {"symres": (f"images {a}", 1), "neural-tangents, jit": (f"neural-tangents images {a}", 1)}
+        title = f"NNGP and NTK of five convolutions of {a} and a global average over 16 x 16 pixels"
+        found[f"images-{a}"] = Table(title, ways, "neural-tangents, jit")
     for t in ("c", "numba", "numpy"):
         ways = {f"{a}": (f"map {t} {a}", 1) for a in ("gelu", *OPEN)}
         found[f"open-{t}"] = Table(f"Kernels without a closed form beside GELU, {t}", ways, "gelu")

@@ -183,8 +183,50 @@ def by_neural_tangents(activation):
     return build
 
 
+def images(size):
+    """Two sets of 16 by 16 pixels of three channels, of which 2000 rows of a matrix stand for eight images."""
+    X = np.random.default_rng(0).standard_normal((max(size // 250, 2), 16, 16, 3))
+    return X, X[::2].copy()
+
+
+def by_convolution(activation):
+    """Kernel and tangent kernel of five convolutions and global average pooling."""
+
+    def build(size):
+        import symres as sr
+        import symres.kernels
+
+        layers = ["Conv(z)", *[f"Conv({activation}(z))"] * (DEPTH - 1), f"Dense(Pool({activation}(z)))"]
+        network, pair = sr.network(layers, positions=sr.Listed(16, 16)), images(size)
+        return lambda: symres.kernels.image_kernels(network, *pair, C_W=C_W, C_b=C_b)
+
+    return build
+
+
+def convolution_by_neural_tangents(activation):
+    def build(size):
+        jax = _jax()
+        from neural_tangents import stax
+
+        act, numbers = {"relu": stax.Relu, "erf": stax.Erf}[activation](), {"W_std": C_W**0.5, "b_std": C_b**0.5}
+        convolution = stax.Conv(1, (3, 3), padding="SAME", **numbers)
+        ends = stax.GlobalAvgPool(), stax.Dense(1, **numbers)
+        _, _, kernel = stax.serial(*[convolution, act] * DEPTH, *ends)
+        function, pair = jax.jit(lambda x, y: kernel(x, y, ("nngp", "ntk"))), images(size)
+
+        def run():
+            found = function(*pair)
+            found.nngp.block_until_ready(), found.ntk.block_until_ready()
+
+        return run
+
+    return build
+
+
 TARGETS, CLOSED = ("c", "numba", "numpy", "torch", "jax"), ("gelu", "relu", "erf")
 WAYS = {"copy": copied, "rbf": by_radial_basis, "paper relu": by_paper}
+for a in ("relu", "erf"):
+    WAYS |= {f"images {a}": by_convolution(a), f"neural-tangents images {a}": convolution_by_neural_tangents(a)}
 for a in CLOSED:
     WAYS |= {f"lambdify {a}": lambdified(a), f"similar lambdify {a}": lambdified(a, similar=True)}
     WAYS |= {
