@@ -157,7 +157,7 @@ def _overlap_side(most: int, common: Sequence[int], sizes: Sequence[int], places
     averages = _as_table(rows, like) @ moments  # type: ignore[arg-type]
     if apart:
         shift = turn * of_xi * _counted(width, like, half)
-        powers = xp.stack([shift**n / math.factorial(n) for n in range(1, _TAYLOR_TERMS + 1)])
+        powers = xp.stack([shift**n / float(math.factorial(n)) for n in range(1, _TAYLOR_TERMS + 1)])
         moved = [averages[p + 1 : p + 1 + _TAYLOR_TERMS].T @ powers for p in range(most + 1)]
         return [*(averages[p][:, None] + moved[p] for p in range(most + 1)), less[:, None] - moved[0]]
     columns = half + turn * (_integers(width, like) - half)

@@ -76,10 +76,10 @@ def test_two_sequences(target):
             np.testing.assert_allclose(slopes, (up - down)[:2] / (2 * step), rtol=1e-6, err_msg=str(axis))
         alone = at(PAIR[4], PAIR[4])  # alike at all positions
         with_itself = np.array(module.dual_kernel(1.0, 0.5, 1.0, 0.5, 1.0, 0.5, *own, Theta=1.0))
-        every = np.array(module.dual_kernel(*PAIR, *own, every_layer=True))
+        every, last = np.array(module.dual_kernel(*PAIR, *own, every_layer=True)), at(*PAIR[4:])
     np.testing.assert_allclose(both[:2], one, rtol=1e-14)
     assert with_itself[2] - both[2] == pytest.approx(gain, rel=1e-12)
-    assert every.shape == (4, 3) and list(every[:2, 0]) == [*PAIR[4:]] and np.array_equal(every[:, -1], at(*PAIR[4:]))
+    assert every.shape == (4, 3) and list(every[:2, 0]) == [*PAIR[4:]] and np.array_equal(every[:, -1], last)
     assert np.isfinite(alone).all() and abs(kernels[0]) > abs(kernels[1])
 
 
