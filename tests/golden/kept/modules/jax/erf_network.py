@@ -52,7 +52,8 @@ def dual_kernel(K1, K2, C, C_W, C_b, *, Theta=0.0, every_layer=False):
         equal to their kernel to the last bit.
     Kernels below 1e-150 count as 0; products of kernels above 1e70 may overflow, to inf or nan.
     """
-    return _deep(_NETWORK, K1, K2, C, Theta, _by_layer(_NETWORK, {"C_W": C_W, "C_b": C_b}), every_layer)
+    inputs = (K1,), (K2,), (C,), (Theta,)
+    return _deep(_NETWORK, *inputs, _by_layer(_NETWORK, {"C_W": C_W, "C_b": C_b}), every_layer)
 
 
 def dual_kernel_matrix(X1, X2=None, *, C_W, C_b):
@@ -146,8 +147,8 @@ def _possible(K1, K2, C, kind=None):
 
 
 # functions of one input, of two, the slope of the latter in C, the part by which parallel inputs differ, or None;
-# whether the layer needs the direction of an input; the names of its parameters
-_Layer = collections.namedtuple("_Layer", "one pair slope parallel directed parameters")
+# whether the layer needs the direction of an input; the names of its parameters; the function of changes, or None
+_Layer = collections.namedtuple("_Layer", "one pair slope parallel directed parameters moved", defaults=[None])
 
 
 # whether rounding of C between nearly parallel inputs costs digits, and whether a layer takes the determinant of inputs
@@ -176,13 +177,19 @@ def _by_layer(network, values):
     return [tuple([v[i] if isinstance(v, (list, tuple)) else v for v in row]) for i, row in enumerate(rows)]
 
 
-def _inputs(network, K, parameters):
-    """For every layer the kernel of an input and what else the layer needs of that alone; last the final kernel.
+def _inputs(network, state, parameters):
+    """For every layer the numbers of an input and what else the layer needs of that alone; last the final numbers.
+
+    Args:
+        network: the layers.
+        state: the kernel of the input; with positions also the covariance of two of them.
+        parameters: of every layer.
 
     Returns:
         those, and where there is none behind so many layers: an input of kernel 0 has no direction, which a normaliser
         needs. There the recursion goes on with ``_LOST``.
     """
+    K, *others = state
     kept, lost = [], [K < 0.0]
     K = xp.where(K >= 0.0, K, K if network.directed else xp.nan)
     for layer, row in zip(network.layers, parameters):
@@ -190,28 +197,32 @@ def _inputs(network, K, parameters):
         if network.directed:
             lost.append(lost[-1] | ~(K > 0.0 if layer.directed else K >= 0.0))
             K = xp.where(lost[-1], _LOST, K)
-        following, *extras = layer.one(K, *row)
-        kept.append((K, *extras))
-        K = following
-    return (*kept, (xp.where(lost[-1], _LOST, K) if network.directed else K,)), lost
+        following = layer.one(K, *others, *row)
+        kept.append((K, *others, *following[len(state) :]))
+        K, *others = following[: len(state)]
+    return (*kept, (xp.where(lost[-1], _LOST, K) if network.directed else K, *others)), lost
 
 
-def _through_layers(network, first, second, C, Theta, same, parameters):
-    """The kernel and the tangent kernel before the first layer and behind each one.
+def _through_layers(network, first, second, both, tangents, same, parameters):
+    """The kernels and the tangent kernels before the first layer and behind each one.
 
     Equal inputs keep the kernel of one.
     The slope of a function with a kink changes with the root of the distance of C from sqrt(K1*K2), which rounding of
     C would hide for nearly parallel inputs: there the distance itself is carried from layer to layer.
     """
-    K1, K2 = first[0][0], second[0][0]
+    K1, K2, C, count = first[0][0], second[0][0], both[0], len(both)
     apart = _separated(K1, K2, C, same, network.sharp) if network.determined else (C, C, C)  # which no layer takes
-    yield C, Theta
+    yield *both, *tangents
     for number, (layer, row) in enumerate(zip(network.layers, parameters)):
-        extras, before = (first[number][1:], second[number][1:]), (K1, K2, *apart[:2])
-        C, Theta = (_full(a, C) for a in layer.pair(K1, K2, C, Theta, apart[2], *extras, *row))
+        one, other = first[number], second[number]
+        extras, before = (one[count:], other[count:]), (K1, K2, *apart[:2])
+        maps = layer.pair(*one[:count], *other[:count], *both, *tangents, apart[2], *extras, *row)
+        values = [_full(a, C) for a in maps]
         K1, K2 = first[number + 1][0], second[number + 1][0]
-        C = _replaced(C, same, K1)
-        yield C, Theta
+        both = tuple([_replaced(a, same, k) for a, k in zip(values, first[number + 1][:count])])
+        tangents = tuple(values[count:])
+        C = both[0]
+        yield *both, *tangents
         if network.determined:
             apart = _separated_behind(K1, K2, C, same, network.sharp)
         if network.sharp:
@@ -277,26 +288,39 @@ def _parted(pair, parallel, before, following, extras, row):
 _LOST = 1.0  # the kernel of an input without a direction, so that gradients of other inputs are what they are
 
 
-def _deep(network, K1, K2, C, Theta, parameters, every_layer, same=None):
+def _deep(network, first, second, both, tangents, parameters, every_layer, same=None):
     """All layers; an excess of C over the kernel of equal inputs is equality.
 
     ``same`` says which inputs are equal, where C has been cut off at sqrt(K1*K2); without it, those with C = K1 = K2.
     """
-    arguments = [K1, K2, C, Theta, *(value for row in parameters for value in row)]
-    like = _of_one_type(*arguments)[0]
-    k1, k2, c, theta, *others = arrays = [_widened(a, like) for a in arguments]
-    shape, values = xp.broadcast_shapes(*(a.shape for a in arrays)), iter(others)
-    parameters = [tuple([next(values) for _ in row]) for row in parameters]
+    like, shape, (one, other, both, moving), rows = _broadcast((first, second, both, tangents), parameters)
     if same is None:
-        c = xp.where(_possible(k1, k2, c, like.dtype), c, xp.nan)
-    (first, lost), (second, gone) = (_inputs(network, k, parameters) for k in (k1, k2))
-    c, theta = xp.broadcast_to(c, shape), xp.broadcast_to(theta, shape)
-    same = (c == first[0][0]) & (c == second[0][0]) if same is None else same
-    kernels = list(_through_layers(network, first, second, c, theta, same, parameters))
+        both = tuple([xp.where(_possible(one[0], other[0], c, like.dtype), c, xp.nan) for c in both])
+    (inputs, lost), (others, gone) = (_inputs(network, own, rows) for own in (one, other))
+    both, moving = (tuple([xp.broadcast_to(a, shape) for a in group]) for group in (both, moving))
+    if same is None:
+        same = _equal(both, inputs[0], others[0])
+    kernels = list(_through_layers(network, inputs, others, both, moving, same, rows))
     if network.directed:
         kernels = [tuple([xp.where(a | b, xp.nan, v) for v in row]) for a, b, row in zip(lost, gone, kernels)]
     results = [xp.stack(rows) for rows in zip(*kernels)] if every_layer else kernels[-1]
     return tuple([_of_type(a, like) for a in results])
+
+
+def _broadcast(groups, parameters):
+    """An array of the type of the arguments, their common shape, and each as an array in the widest type."""
+    arguments = [value for group in (*groups, *parameters) for value in group]
+    like = _of_one_type(*arguments)[0]
+    arrays = [_widened(a, like) for a in arguments]
+    values = iter(arrays)
+    widened = [tuple([next(values) for _ in group]) for group in (*groups, *parameters)]
+    return like, xp.broadcast_shapes(*(a.shape for a in arrays)), widened[: len(groups)], widened[len(groups) :]
+
+
+def _equal(both, first, second):
+    """Where two inputs are equal: their covariances are those of each."""
+    pairs = [(c == a) & (c == b) for c, a, b in zip(both, first, second)]
+    return pairs[0] & pairs[-1]
 
 
 def _separated_behind(K1, K2, C, same, sharp):
@@ -418,7 +442,7 @@ def _deep_matrix(network, X1, X2, parameters):
     K1 = K2 if X2 is None else K1
     size = jnp.sqrt(K1)[:, None] * jnp.sqrt(K2)
     C = _moving_with(C, jnp.where(equal, K1[:, None], jnp.clip(C, -size, size)))
-    kernels = _deep(network, K1[:, None], K2, C, 0.0, parameters, False, equal)
+    kernels = _deep(network, (K1[:, None],), (K2,), (C,), (0.0,), parameters, False, equal)
     if X2 is None:
         kernels = tuple([jnp.triu(a) + jnp.triu(a, 1).T for a in kernels])
     return tuple([a.astype(like.dtype) for a in kernels])

@@ -41,9 +41,9 @@ def dual_kernel(K1, K2, C, C_W, C_b, *, Theta=0.0, every_layer=False):
     """Kernel and tangent kernel of two inputs behind all layers.
 
     Args:
-        K1: kernels of the first inputs, typically of shape (N, 1); K1 >= 0, nan else; array_like.
-        K2: kernels of the second inputs, typically of shape (1, M); K2 >= 0, nan else; array_like.
-        C: covariances of the inputs, of shape (N, M); array_like.
+        K1: kernels of the first inputs, typically of shape (N, 1); K1 >= 0, else nan; array_like.
+        K2: kernels of the second inputs, typically of shape (1, M); K2 >= 0, else nan; array_like.
+        C: covariances of the inputs, of shape (N, M); C**2 <= K1*K2; in averages an excess counts as equality; array_like.
         C_W: fan_in times the variance of a weight; C_W >= 0; a number, or a list of one for each layer.
         C_b: variance of a bias; C_b >= 0; a number, or a list of one for each layer.
         Theta: tangent kernel of the inputs: 0 where no trained layer comes before; array_like.
@@ -54,7 +54,7 @@ def dual_kernel(K1, K2, C, C_W, C_b, *, Theta=0.0, every_layer=False):
         behind l layers, entry 0 what was passed.
     """
     given, numbers = (K1, K2, C), {'C_W': C_W, 'C_b': C_b}
-    return pairs_through_layers(_dual_kernel, 3, (*given, Theta), numbers, every_layer, np.dtype(np.float64))
+    return through_layers(_dual_kernel, 3, (K1, K2), (_covariances(K1, K2, C, np.dtype(np.float64)), Theta), numbers, every_layer, np.dtype(np.float64))
 
 
 def dual_kernel_matrix(X1, X2=None, *, C_W, C_b):
@@ -324,19 +324,18 @@ def _fma(typing, a, b, c):
     return kind, lambda context, builder, signature, arguments: builder.fma(*arguments)
 
 
-def pairs_through_layers(call, depth, inputs, parameters, every_layer, kind):
-    """Kernel and tangent kernel of pairs of inputs behind all layers."""
-    K1, K2, C, Theta = inputs
-    arrays = [_real(a, kind) for a in (K1, K2, _covariances(K1, K2, C, kind), Theta)]
+def through_layers(call, depth, fixed, moving, parameters, every_layer, kind):
+    """Numbers of entries behind all layers."""
+    arrays = [_real(a, kind) for a in (*fixed, *moving)]
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
-    first, second, *both = (np.array(np.broadcast_to(a, shape)).reshape(-1) for a in arrays)
-    every = [np.empty((depth + 1 if every_layer else 1, *shape), dtype=kind) for _ in both]
-    for e, start in zip(every, both, strict=True):
+    flat = [np.array(np.broadcast_to(a, shape)).reshape(-1) for a in arrays]
+    read, replaced = flat[: len(fixed)], flat[len(fixed) :]
+    every = [np.empty((depth + 1 if every_layer else 1, *shape), dtype=kind) for _ in replaced]
+    for e, start in zip(every, replaced, strict=True):
         e[0] = start.reshape(shape)
     inner = [e[1:].reshape(-1) for e in every]
-    _require_memory(call(first.size, first, second, *_by_layer(parameters, depth, kind), *both, *inner))
-    kernels = every if every_layer else [b.reshape(shape) for b in both]
-    return kernels[0][()], kernels[1][()]
+    _require_memory(call(replaced[0].size, *read, *_by_layer(parameters, depth, kind), *replaced, *inner))
+    return tuple([a[()] for a in (every if every_layer else [b.reshape(shape) for b in replaced])])
 
 
 def rows_through_layers(call, depth, kernels, symmetric, parameters):
