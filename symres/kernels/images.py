@@ -315,7 +315,7 @@ class _Layer:
         product = sums[0] if axes == 1 else np.multiply.outer(*sums)
         is_circular = isinstance(self._grid, Torus)
         if not np.allclose(product, weights, rtol=1e-14, atol=0):
-            found = "the shares of its window are no products of those along each axis"
+            found = "the shares of its window are not products of those along each axis"
             raise UnsupportedLayer("kernels of images", found, "pass one list of shares")
         for axis, shares in enumerate(sums):
             places = [axis + array.ndim - (end + 1) * axes for end in range(ends)]
