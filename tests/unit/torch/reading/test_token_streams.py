@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+import transformers
 from torch import nn
 from torch.nn import functional
 
@@ -129,7 +130,6 @@ def test_masks_and_rotations(kind):
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "llama"])
 def test_random_language_models(kind):
     """Small ones with weights drawn as their configurations say, block by block."""
-    transformers = pytest.importorskip("transformers")
     sizes = {"num_hidden_layers": 3, "hidden_size": 256, "num_attention_heads": 8, "vocab_size": 1000}
     found = {}
     for seed in range(5):
