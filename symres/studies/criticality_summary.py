@@ -35,6 +35,7 @@ CLASSES = {
     "subcritical": "without a choice of C_W and C_b the Jacobian is a stretched exponential of the depth",
     "unstable": "the critical point repels: nearby kernels flow away from it",
     "none": "no C_W and C_b make both susceptibilities 1 at a fixed point",
+    "undefined": "critical points are those of one kernel, which depends on the covariance of two positions, too",
     "unknown": "the search for critical points could not decide; the remarks say why",
 }
 _STABILITY = {

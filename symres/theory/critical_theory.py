@@ -25,8 +25,6 @@ from .criticality.phase import CorrelationMap, fixed_points, phase, variance_map
 from .observables.layer_theory import LayerTheory
 from .quantities.build import unknown
 
-_OF_POSITIONS = "critical points are those of one kernel, and here it depends on the covariance of two positions, too"
-
 
 @dataclass(frozen=True)
 class CriticalTheory(LayerTheory):
@@ -293,7 +291,7 @@ class CriticalTheory(LayerTheory):
     @cached_property
     def _criticality(self) -> Criticality:
         if self.has_positions and self.kernel_map.defined.has(symbols.C):
-            return Criticality((), "unknown", (_OF_POSITIONS,))
+            return Criticality((), "undefined", ())
         maps, given_up = self.flow_maps, "the search for critical points was given up"
         without = Criticality((), "unknown", (given_up,))
         return self.attempted(Stage.CRITICALITY, "critical points", lambda: analysis.analyse(maps), without)
