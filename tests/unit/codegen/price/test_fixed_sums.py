@@ -102,6 +102,7 @@ def test_slopes_without_a_sum_are_those_of_the_sum(formula, parameters):
         assert float(tensor.grad) == pytest.approx((up - down) / (2 * step), rel=1e-8)
 
 
+@pytest.mark.exhaustive
 def test_every_language_has_what_the_others_have():
     layer = sr.derive("hard_sigmoid")
     assert not any(sr.export(layer, target).missing for target in LANGUAGES)

@@ -34,7 +34,7 @@ def exactly(one, other, k1, k2, rho):
     return average(FUNCTIONS[one], FUNCTIONS[other], k1, k2, rho, steps)
 
 
-@pytest.mark.sample(1, every="target")
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", lanes(*ALL))
 @pytest.mark.parametrize(("one", "other"), [*zip(FUNCTIONS, FUNCTIONS, strict=True), ("mish", "tanh")])
 def test_pairs_are_those_of_the_plane(one, other, target):
@@ -65,7 +65,7 @@ def test_matrices_entries_and_single_precision_agree(target):
         np.testing.assert_allclose(single, whole, rtol=2e-6, atol=2e-6)
 
 
-@pytest.mark.parametrize("target", lanes(*ALL))
+@pytest.mark.parametrize("target", lanes(*ALL, slow=["numba", "jax"]))
 def test_kernels_may_be_numbers_beside_many_covariances(target):
     c = np.linspace(-0.9, 0.9, 70001)
     found, few = (language(target).value(series(target, "tanh"), 1.0, 2.0, part) for part in (c, c[::7000]))

@@ -147,7 +147,7 @@ BEYOND_A_KINK = {  # f' and f'' on the right of 0, f is 0 on the left
 }
 
 
-@pytest.mark.sample(1, every="target")
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("k", [0.01, 1.0, 4.0])
 @pytest.mark.parametrize(("activation", "target"), table(BEYOND_A_KINK, DIFFERENTIABLE))
 def test_slopes_of_polynomials_times_exponentials_beyond_a_kink(activation, target, k):
