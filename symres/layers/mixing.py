@@ -15,7 +15,7 @@ from ..core.errors import DeclarationError, UnsupportedLayer
 from ..core.scalars import Number, equation, number, scalar, whole
 from ..core.symbols import C_W, C_b
 from .across import Attend, Mixed, Window
-from .nodes import Drawn, Instructions, N, Net, Node, Scores
+from .nodes import Dense, Drawn, Instructions, N, Net, Node, Scores
 
 _POWERS = {"1/sqrt(d)": sp.S.Half, "1/d": sp.S.One}
 _NO, _YES = sp.S.Zero, sp.S.One
@@ -89,6 +89,12 @@ class Attention(Drawn):
         is_self = keys is None or isinstance(keys, Str)
         values["keys"] = Str("u") if is_self else equation(keys, "the keys of an Attention")
         return super().__new__(cls, u, *(values[name] for name in cls.settings), tag=tag)
+
+    def of_equal_tokens(self) -> Dense:
+        """What attention is where all tokens are equal, for which what it adds to kernels and gradients is largest."""
+        of = dict(zip(self.argument_names, self.args, strict=False))
+        values = of["u"] if isinstance(of["keys"], Str) else of["keys"]
+        return Dense(values, of["C_W"], of["C_b"] + of["C_O"] * of["C_bV"])
 
     def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
         """One draw of the values, with the rule of attention."""

@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import sympy as sp
-from sympy.core.symbol import Str
 
 from ...core.errors import SymresError
 from ...core.symbols import C_W
 from ...layers.layer import Layer
 from ...layers.mixing import Attention
-from ...layers.nodes import Dense, Drawn
+from ...layers.nodes import Drawn
 from ...layers.normalisation import Normaliser
 from ...layers.positions import USUAL_TOKENS, Tokens
 from ...numerics.brent import brent
@@ -46,7 +45,7 @@ def advise_tokens(theory: Theory, depth: int, width: int, advise: Callable[[Theo
     last, inner = _by_role(theory.layer.forward)
     names = [sorted({str(draw.args[1]) for draw in draws if draw.args[1].is_Symbol}) for draws in (last, inner)]
     inside = {name: 1.0 for name in (*names[1], *_SCORES) if name in theory.parameter_names}
-    alike = theory.layer.forward.replace(lambda e: isinstance(e, Attention), _of_equal_tokens)
+    alike = theory.layer.forward.replace(lambda e: isinstance(e, Attention), Attention.of_equal_tokens)
     renamed = {s: C_W if s.name in names[0] else inside.get(s.name, s) for s in alike.free_symbols}
     layer = Layer(alike.subs(renamed))
     advice = advise(Theory(layer))
@@ -135,13 +134,6 @@ def _schemes(
         }
         for name, (scores, values, first, behind) in rows.items()
     }
-
-
-def _of_equal_tokens(attention: Attention) -> sp.Expr:
-    """What attention is where all tokens are equal."""
-    u, C_A, bias, *_ = attention.args
-    of = dict(zip(attention.argument_names, attention.args, strict=False))
-    return Dense(u if isinstance(of["keys"], Str) else of["keys"], C_A, bias + of["C_O"] * of["C_bV"])
 
 
 def _with_free_scores(attention: Attention) -> sp.Expr:

@@ -40,6 +40,9 @@ class StepKind(Enum):
     OTHER = "other"
 
 
+_UNDRAWN = frozenset({StepKind.NORM, StepKind.SCALED})
+
+
 @dataclass(frozen=True)
 class StretchReading:
     """A part of a model, from one stream to another.
@@ -87,11 +90,12 @@ def read_stretches(
     """Layers and what lies between them, in the order of the model.
 
     A layer ends behind a dense layer or a sum, and behind the norm that follows a sum in the same block (post-LN). A
-    norm before a sum or before something opaque is a layer of its own. ``block_of`` gives the repeated block in which
-    a module is, by its name; empty for none. What mixes positions (attention, pools) is read where that is asked for.
+    norm or a factor before a sum or before something opaque is a layer of its own. ``block_of`` gives the repeated
+    block in which a module is, by its name; empty for none. What averages over positions is read where that is asked
+    for.
     """
     calls = [call for step in steps for call in step.calls]
-    found = find_attention(record, calls) if positions else FoundAttention()
+    found = find_attention(record, calls)
     return _Layering(record, _joined(steps, found), block_of, found, positions).stretches()
 
 
@@ -145,8 +149,8 @@ class _Layering:
                 stretches += [self._read(begun, last - 1), self.alone[last]] if is_divided else [whole]
                 position = last
             elif (
-                kind is StepKind.NORM
-                and all(other is StepKind.SAME for other in kinds[begun:position])
+                kind in _UNDRAWN
+                and all(other in {*_UNDRAWN, StepKind.SAME} for other in kinds[begun:position])
                 and following in (StepKind.SUM, StepKind.OPAQUE)
             ):
                 stretches.append(self._read(begun, position))

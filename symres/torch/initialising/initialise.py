@@ -40,6 +40,10 @@ _DROPPING = (
 )
 _UNFOLLOWED = "dropout is active in {}, inside of which it is not followed: weights are set and measured without it"
 _ALWAYS_DROPPING = "dropout is active in {} in eval mode too: weights are set and measured with its random masks"
+_TOKENS = (
+    "attention is set as for equal tokens, for which it is a dense layer and its branch is largest; kernels and "
+    "gradients of the theory are those of equal tokens too"
+)
 _LEAST_SHARE = 0.25  # of the weight of branches that stay measured
 _SMALL = 0.01  # of a variance: what a norm may add to it unsaid
 
@@ -61,8 +65,10 @@ def init_(
     The model is read (see ``st.read``). Layers of a chain get C_W and C_b from ``Theory.advice`` for their number and
     width; the first layer gets the variance that gives the first stream the advised kernel from the inputs, the readout
     the one that gives outputs of mean square 1. Residual branches ``z + xi*branch`` get C_W, and xi^2 C_W in the dense
-    layer that ends them, or xi as the weight of the norm that ends them; branches that the theory does not know, such
-    as attention, get C_W = 1 and the same xi, or one over the root of their number, of the stream that enters.
+    layer that ends them, or xi as the weight of the norm that ends them. Attention gets what is advised
+    for equal tokens, for which it is a dense layer and its branch is largest, with queries, keys and values of C_W = 1.
+    Branches that the theory does not know get C_W = 1 and the same xi, or one over the root of their number, of the
+    stream that enters.
     Parameters that are joined to the stream as tokens get its mean square. Layers behind operations that are not read,
     such as pools, give the stream the kernel that it had before these, as measured. Other norms get weight 1 and bias
     0, and batch normalisation starts its running statistics anew. Shortcuts of another width stand for the stream.
@@ -342,6 +348,8 @@ def _notes(parts: Sequence[ModelPart], check: DepthCheck) -> list[str]:
     if added > _SMALL * lowest:
         smallest = f"the smallest of them is {lowest:.3g}"
         notes.append(f"a norm adds epsilon = {added:.3g} to variances ({smallest}), which the theory neglects")
+    if any(part.is_layer and part.form.is_attention for part in parts):
+        notes.append(_TOKENS)
     return notes
 
 

@@ -17,6 +17,7 @@ from torch import nn
 from ...core.errors import DeclarationError, SymresError
 from ...core.symbols import C_W, C_b, xi, z
 from ...layers.layer import Layer
+from ...layers.mixing import Attention
 from ...layers.nodes import Dense
 from ...layers.normalisation import Normaliser
 from ..equations.formula_values import (
@@ -29,12 +30,14 @@ from ..equations.formula_values import (
     is_grouped,
     weighted,
 )
+from ..equations.fused_attention import FUSED
 from ..equations.layering import StretchReading, is_drawn, read_stretches
 from ..models.choosing import block_finder, enclosing_module
 from ..tracing.run_record import TRANSPOSED, RecordedCall, RunRecord, StreamStep
 from .branch_ends import ALL_NORMS, BranchEnd
 
-_ATTENTION = "multi_head_attention_forward"
+SCORES = frozenset("QK")  # roles of draws in attention: what scores are made of
+INSIDE = SCORES | {"V"}
 
 
 class PartRole(StrEnum):
@@ -61,6 +64,7 @@ class CanonicalForm:
         shortcut: what stands for the stream where its width changes; None where the stream itself goes on.
         stream: what goes on beside the branch, but for widths: a function of z.
         is_post_norm: whether a norm is behind the sum.
+        is_attention: whether there is attention in it, as it is for equal tokens.
     """
 
     forward: sp.Expr
@@ -70,6 +74,12 @@ class CanonicalForm:
     shortcut: sp.Expr | None = None
     stream: sp.Expr = z
     is_post_norm: bool = False
+    is_attention: bool = False
+
+    @property
+    def text(self) -> str:
+        """Its equation for people."""
+        return f"z' = {self.layer.text}{' (attention to equal tokens)' if self.is_attention else ''}"
 
     @property
     def layer(self) -> Layer:
@@ -83,7 +93,7 @@ class CanonicalForm:
     @property
     def is_linear(self) -> bool:
         """Whether it is a dense layer of the stream itself, with no activation before it."""
-        return isinstance(self.forward, Dense) and self.forward.args[0] == z
+        return isinstance(self.forward, Dense) and self.forward.args[0] == z and not self.is_attention
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +106,7 @@ class WeightUse(WeightedCall):
         is_last: whether a branch ends with it.
         is_shortcut: whether it stands for the stream where its width changes.
         is_normed: whether a norm in the same part takes its size away.
+        role: "Q", "K", "V" or "O" of attention; "W" for any other.
     """
 
     module: str = ""
@@ -103,6 +114,7 @@ class WeightUse(WeightedCall):
     is_last: bool = False
     is_shortcut: bool = False
     is_normed: bool = False
+    role: str = "W"
 
     @property
     def width(self) -> int:
@@ -248,13 +260,13 @@ def _uses(record: RunRecord, stretch: StretchReading, form: CanonicalForm) -> It
     hidden = {number for part in stretch.opaque for number in part.calls}
     for draw in stretch.equation.dense if stretch.equation else ():
         is_shortcut = form.shortcut is not None and form.shortcut.has(draw.C_W)
-        use = WeightUse(**vars(draw.made), module=draw.name, part=draw.part)
+        use = WeightUse(**vars(draw.made), module=draw.name, part=draw.part, role=draw.role)
         yield replace(use, is_last=draw.C_W in form.outer, is_shortcut=is_shortcut)
         hidden.discard(draw.made.call.number)
     of_calls = (_hidden_use(record, call) for call in stretch.calls if call.number in hidden)
     uses = [use for use in of_calls if use is not None]
     for use in uses:
-        is_attention = use.call.name == _ATTENTION
+        is_attention = use.call.name == FUSED
         is_last = use is uses[-1] and not is_attention and not form.is_weighted  # else what ends the branch was read
         yield replace(use, is_last=is_last)
         if is_attention:  # the second matrix of PyTorch's attention, which ends its branch
@@ -264,7 +276,7 @@ def _uses(record: RunRecord, stretch: StretchReading, form: CanonicalForm) -> It
 def _hidden_use(record: RunRecord, call: RecordedCall) -> WeightUse | None:
     """The weights of a call that multiplies by some; None for any other."""
     name = call.inside[-1].name
-    if call.name == _ATTENTION and isinstance(call.args[5], torch.Tensor):
+    if call.name == FUSED and isinstance(call.args[5], torch.Tensor):
         return WeightUse(call, -1, call.args[5], 0, call.args[6], -1, module=name)
     if call.name not in DENSE and call.name not in TRANSPOSED:
         return None
@@ -281,25 +293,28 @@ def canonical_form(reading: Interpretation, has_weighted_norm: bool) -> Canonica
     """The form of what was read.
 
     Draws without biases have ``C_b = 0``, norms epsilon = 0, which is a relative error of epsilon over their variance.
-    One dense layer beside a branch of several, with or without a norm behind it (the shortcut of a residual network
-    where its width changes), is the stream: its variance is chosen so that it keeps kernel and Jacobian norm.
+    Attention, with values of variance 1/fan_in, is what it is for equal tokens: a dense layer. One dense layer beside a
+    branch of several, with or without a norm behind it (the shortcut of a residual network where its width changes), is
+    the stream: its variance is chosen so that it keeps kernel and Jacobian norm.
 
     Args:
         reading: the equation with a C_W and a C_b for each draw.
         has_weighted_norm: whether the norm that ends a branch has weights, which xi can stand for.
     """
-    expression = reading.expression.replace(lambda e: isinstance(e, Normaliser), lambda e: e.func(e.args[0]))
+    inside = [use for use in reading.dense if use.role in INSIDE]
+    units = {use.C_W: sp.S.One for use in inside} | {use.C_b: sp.S.Zero for use in inside}
+    expression = reading.expression.xreplace(units).replace(Attention, lambda *args: Attention(*args).of_equal_tokens())
+    expression = expression.replace(lambda e: isinstance(e, Normaliser), lambda e: e.func(e.args[0]))
     factor, bare = factored(expression)
     is_post_norm = isinstance(bare, Normaliser) and isinstance(bare.args[0], sp.Add)
     inner = bare.args[0] if is_post_norm else expression
     if isinstance(bare, sp.Add):
         inner = sp.Add(*(factor * term for term in bare.args))
     form = _residual(inner, reading.dense, has_weighted_norm) if isinstance(inner, sp.Add) else None
-    if form is None:
-        return CanonicalForm(expression.xreplace(_common(reading.dense)))
-    if is_post_norm:
-        return replace(form, forward=factor * bare.func(form.forward), is_post_norm=True)
-    return form
+    form = form or CanonicalForm(expression.xreplace(_common(reading.dense)))
+    if is_post_norm and form.is_residual:
+        form = replace(form, forward=factor * bare.func(form.forward), is_post_norm=True)
+    return replace(form, is_attention=bool(inside))
 
 
 def _residual(sum_: sp.Add, uses: Sequence[DenseUse], has_weighted_norm: bool) -> CanonicalForm | None:

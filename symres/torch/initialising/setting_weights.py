@@ -20,7 +20,7 @@ from ..tracing.run_record import RecordedCall, Rerun
 from .advised_kinds import Adviser, KindAdvice, NoNumbers, NothingHolds, averaged
 from .depth_check import PredictedStream
 from .init_report import InitReason
-from .model_parts import ModelPart, PartRole, WeightUse
+from .model_parts import INSIDE, SCORES, ModelPart, PartRole, WeightUse
 from .weight_store import WeightStore
 
 Drawn: TypeAlias = tuple[float, float, InitReason, str]  # C_W, C_b, why
@@ -238,7 +238,7 @@ class StreamSetter:
             wanted = self.kind(following)
         is_on_course = self._course == kind.form.layer and wanted is kind
         if kind.advice.any_scale or is_on_course or len(part.uses) > 1:
-            why = f"{kind.advice.origin} of z' = {kind.form.layer.text}"
+            why = f"{kind.advice.origin} of {kind.form.text}"
             self._draw_run(part, {use: (C_W, C_b, InitReason.THEORY, why) for use in part.uses})
             self._kernel, self._chi = kind.step(self._kernel)
             return
@@ -265,7 +265,7 @@ class StreamSetter:
     def _draw_rescaled(self, part: ModelPart, why: str, wanted: float) -> None:
         """C_W = 1, but for the last weights, if these decide the kernel behind the part (a norm behind them does)."""
         self._draw_run(part, {use: (1.0, 0.0, InitReason.MEASURED, why) for use in part.uses})
-        use = max(part.uses, key=lambda use: use.call.number)
+        use = part.uses[-1]
         before = self._rerun.mean_square(part.stretch.exit)
         is_possible = 0 < wanted < math.inf and 0 < before < math.inf
         if use.part is not None or not is_possible or not self.store.is_drawn(use):
@@ -290,7 +290,7 @@ class StreamSetter:
         C_W, C_b = kind.variances
         weight, whole = self._branch_weights(part, kind.branch_weight)
         origin = "branches of weight 1" if kind.form.is_post_norm and weight == 1 else kind.advice.origin
-        why = f"{origin} of z' = {kind.form.layer.text}, {self._branches} branches"
+        why = f"{origin} of {kind.form.text}, {self._branches} branches"
         first = last = (C_W, C_b, InitReason.THEORY, why)
         if xi in kind.values and whole >= kind.branch_weight:
             why += f": xi^2 C_W with xi = {weight:.{DIGITS}g}, C_W = {C_W:.{DIGITS}g}"
@@ -376,7 +376,8 @@ class StreamSetter:
         Returns:
             whether all were drawn.
         """
-        settings = {use: drawn for use, drawn in settings.items() if not use.is_shortcut}
+        units = {use: (1.0, 0.0, *drawn[2:]) for use, drawn in settings.items() if use.role in INSIDE}
+        settings = {use: drawn for use, drawn in {**settings, **units}.items() if not use.is_shortcut}
         zeros = []
         if part.is_residual or part.role is PartRole.READOUT:
             ends = [use for use in settings if use.is_last or not part.is_residual]
@@ -402,7 +403,7 @@ class StreamSetter:
 
     def _balanced(self, settings: dict[WeightUse, Drawn]) -> dict[WeightUse, Drawn]:
         """The weights of a branch with one size at its begin and end, if that is asked for; their product is kept."""
-        sizes = {use: math.sqrt(setting[0] / use.fan_in) for use, setting in settings.items()}
+        sizes = {use: math.sqrt(s[0] / use.fan_in) for use, s in settings.items() if use.role not in SCORES}
         last, first = ([size for use, size in sizes.items() if use.is_last is end] for end in (True, False))
         if not last or not first or not 0 < max(last) < max(first):
             return settings
@@ -410,10 +411,11 @@ class StreamSetter:
         if not self.attempt.is_balanced:
             return settings
         ratio = max(last) / max(first)
-        return {
+        return settings | {
             use: (C * f, b * min(f, 1.0), how, why + _BALANCED.format(f))
             for use, (C, b, how, why) in settings.items()
             for f in [1 / ratio if use.is_last else ratio]
+            if use in sizes
         }
 
     def _draw_shortcut(self, part: ModelPart, use: WeightUse) -> None:

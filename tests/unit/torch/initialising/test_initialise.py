@@ -215,16 +215,18 @@ class TestSignals:
 
 
 class TestWhatIsLeft:
-    def test_attention_is_named_and_gets_the_xi_of_the_stream(self, words):
+    def test_attention_gets_the_xi_of_equal_tokens(self, words):
         model = Stack([m for _ in range(2) for m in (Attention(), NormedBlock(WIDTH))], words=30)
         before = model.read.weight.detach().clone()
         report = st.init_(model, inputs=words)
         xi = report.advice[0][1].parameters["xi"]
         assert report.advice[0][1].depth == 4
         assert report["blocks.0.mix.out_proj.weight"].variance == pytest.approx(xi**2)
-        assert report["blocks.0.mix.out_proj.weight"].reason == "measured"
-        assert report["blocks.0.mix.in_proj_weight"].variance == 1
-        assert any("blocks.0.mix" in note for note in report.notes)
+        assert report["blocks.0.mix.out_proj.weight"].reason == "theory"
+        assert "attention to equal tokens" in report["blocks.0.mix.out_proj.weight"].why
+        parts = [s for s in report.settings if s.name.startswith("blocks.0.mix.in_proj_weight")]
+        assert [s.variance for s in parts] == [1, 1, 1]  # of queries, keys and values
+        assert any("equal tokens" in note for note in report.notes)
         assert [setting.module for setting in report.left] == ["read"]
         assert torch.equal(model.read.weight, before)
         assert report.check.holds

@@ -1,0 +1,95 @@
+"""Attention in models after st.init_: variances in closed form, kernels and gradients by plain hooks."""
+
+from functools import partial
+
+import pytest
+import torch
+import transformers
+from torch import nn
+
+import symres.torch as st
+from tests.oracles.hooked_streams import hooked_streams
+
+pytestmark = pytest.mark.exhaustive
+WIDTH, BLOCKS = 64, 3
+WORDS = torch.randint(3, 50, (8, 10), generator=torch.Generator().manual_seed(0))
+VECTORS = torch.randn(8, 10, 20, generator=torch.Generator().manual_seed(0))
+ALIKE = {"vocab_size": 50, "bos_token_id": 1, "eos_token_id": 2}
+SIZES = {"hidden_size": WIDTH, "num_hidden_layers": BLOCKS, "num_attention_heads": 4, "intermediate_size": 4 * WIDTH}
+
+
+class Encoder(nn.Module):
+    """Layers of PyTorch, whose queries, keys and values are one matrix."""
+
+    def __init__(self, **settings):
+        super().__init__()
+        settings = {"activation": "gelu", "batch_first": True, "dropout": 0.0, **settings}
+        self.read, self.head = nn.Linear(20, WIDTH), nn.Linear(WIDTH, 10)
+        self.blocks = nn.ModuleList(nn.TransformerEncoderLayer(WIDTH, 4, 4 * WIDTH, **settings) for _ in range(BLOCKS))
+        self.norm = nn.LayerNorm(WIDTH)
+
+    def forward(self, x):
+        x = self.read(x)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x))
+
+
+def gpt2():
+    """Queries, keys and values are one matrix, with outputs along its second axis."""
+    sizes = {"n_layer": BLOCKS, "n_embd": WIDTH, "n_head": 4, "n_positions": 16, "tie_word_embeddings": False}
+    return transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, **ALIKE)).eval()
+
+
+def llama():
+    """Queries of two heads share keys and values."""
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(num_key_value_heads=2, **SIZES, **ALIKE)).eval()
+
+
+def bert():
+    """Norms behind the sums."""
+    return transformers.BertModel(transformers.BertConfig(**SIZES, vocab_size=50), add_pooling_layer=False).eval()
+
+
+MODELS = [  # with inputs, blocks, and the place of attention's norm
+    pytest.param(partial(Encoder, norm_first=True), VECTORS, "blocks", "before", id="encoder"),
+    pytest.param(Encoder, VECTORS, "blocks", "after", id="encoder of post-LN"),
+    pytest.param(gpt2, WORDS, "transformer.h", "before", id="gpt2"),
+    pytest.param(llama, WORDS, "model.layers", "before", id="llama"),
+    pytest.param(bert, WORDS, "encoder.layer", "after", id="bert"),
+]
+
+
+def drawn(model, block):
+    """fan_in*<w^2> of queries, keys, values and outputs of a block, from its tensors."""
+    weights = {
+        name.removeprefix(f"{block}."): p for name, p in model.named_parameters() if name.startswith(f"{block}.")
+    }
+    if "self_attn.in_proj_weight" in weights:
+        parts = [*weights["self_attn.in_proj_weight"].chunk(3), weights["self_attn.out_proj.weight"]]
+    elif "attn.c_attn.weight" in weights:
+        parts = [*weights["attn.c_attn.weight"].chunk(3, dim=1), weights["attn.c_proj.weight"]]
+    else:
+        names = ("query", "key", "value", "attention.output.dense")
+        names = names if any("query" in name for name in weights) else [f"{letter}_proj" for letter in "qkvo"]
+        parts = [next(p for name, p in weights.items() if f"{one}.weight" in name) for one in names]
+    return [float(WIDTH * part.detach().square().mean()) for part in parts]  # all have this fan_in
+
+
+@pytest.mark.parametrize(("build", "inputs", "blocks", "norm"), MODELS)
+def test_attention_is_drawn_as_for_equal_tokens(build, inputs, blocks, norm):
+    torch.manual_seed(0)
+    model = build()
+    names = [f"{blocks}.{k}" for k in range(BLOCKS)]
+    report = st.init_(model, inputs=inputs, seed=0)
+    kernels, gradients = hooked_streams(model.double(), names, (inputs.double() if inputs is VECTORS else inputs,))
+    assert max(kernels) < 2 * min(kernels) and max(gradients) < 2.5 * min(gradients)
+    # with a norm before it, attention to equal tokens adds xi^2 to kernels, which 2*BLOCKS branches double at most;
+    # behind one, branches of weight 1 are kept
+    expected = report.check.streams[0].kernel / (2 * BLOCKS) if norm == "before" else 1.0
+    for queries, keys, values, outputs in (drawn(model, name) for name in names):
+        assert [queries, keys] == pytest.approx([1, 1], rel=0.1)
+        assert values * outputs == pytest.approx(expected, rel=0.1)
+    settings = [s for s in report.settings if s.kind == "weight" and "attention to equal tokens" in s.why]
+    assert {s.reason for s in settings} == {"theory"} and len(settings) == 4 * BLOCKS
+    assert any("equal tokens" in note for note in report.notes)
