@@ -93,9 +93,9 @@ class InitReport(Shown):
     linear: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> TensorSetting:
-        """The first setting of a tensor, by the qualified name of the parameter."""
+        """The first setting of a tensor, by the qualified name of the parameter, with or without its rows."""
         for setting in self.settings:
-            if name == setting.name:
+            if name in (setting.name, setting.name.partition("[")[0]):
                 return setting
         raise KeyError(name)
 

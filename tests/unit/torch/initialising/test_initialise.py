@@ -224,8 +224,9 @@ class TestWhatIsLeft:
         assert report["blocks.0.mix.out_proj.weight"].variance == pytest.approx(xi**2)
         assert report["blocks.0.mix.out_proj.weight"].reason == "theory"
         assert "attention to equal tokens" in report["blocks.0.mix.out_proj.weight"].why
-        parts = [s for s in report.settings if s.name.startswith("blocks.0.mix.in_proj_weight")]
+        parts = [report[f"blocks.0.mix.in_proj_weight{rows}"] for rows in ("[0:64]", "[64:128]", "[128:192]")]
         assert [s.variance for s in parts] == [1, 1, 1]  # of queries, keys and values
+        assert report["blocks.0.mix.in_proj_weight"] is parts[0]
         assert any("equal tokens" in note for note in report.notes)
         assert [setting.module for setting in report.left] == ["read"]
         assert torch.equal(model.read.weight, before)
