@@ -55,7 +55,7 @@ def advise_tokens(theory: Theory, depth: int, width: int, advise: Callable[[Theo
     size = theory.sequence_length
     tokens = Theory(theory.layer, Tokens(USUAL_TOKENS) if size.free_symbols else theory.positions)
     if names[0] and advice.C_W is not None:
-        scale = _where_apart(tokens, depth, chosen, names[0], min(advice.C_W, 1.0))
+        scale = where_apart(tokens, depth, chosen, names[0], min(advice.C_W, 1.0))
         if scale is None:
             return replace(advice, holds=False, origin=None, remark=_COLLAPSE.format(depth))
         if scale < advice.C_W:  # behind a norm neither kernels nor gradients tell that tokens become equal
@@ -77,7 +77,7 @@ def advise_tokens(theory: Theory, depth: int, width: int, advise: Callable[[Theo
     )
 
 
-def _where_apart(
+def where_apart(
     theory: Theory, depth: int, values: Mapping[str, float], last: Sequence[str], largest: float
 ) -> float | None:
     """The largest variance of last weights for which tokens with nothing in common do not end alike; None if none."""

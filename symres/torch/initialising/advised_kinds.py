@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import sympy as sp
 
 from ...core.errors import DeclarationError, SymresError
-from ...core.symbols import C_W, C_b, L, M, xi
+from ...core.symbols import C_W, C_b, L, M, xi, z
 from ...layers.layer import Layer
 from ...layers.nodes import Dense
+from ...layers.positions import USUAL_TOKENS, Tokens
 from ...results.advice.advice import Advice
 from ...results.advice.parts import Origin, Topic
 from ...studies.advice.advise import advice_of, advise, nearest, trial
 from ...studies.advice.candidates import at_kernel
 from ...studies.advice.flow import DepthFlow, Setting
-from ...theory.theory import derive
+from ...studies.advice.token_advice import where_apart
+from ...theory.theory import Theory, derive
 from .model_parts import CanonicalForm
 
 TARGETS = ("critical", "match")
@@ -109,6 +111,7 @@ class Adviser:
         target: "critical", or "match".
         force: whether the least bad numbers are taken where nothing holds, not even averages over networks.
         kernel: of the first stream, where it is given by the model: by its embedding, or by ``target="match"``.
+        largest: weight of branches before a norm, from which on tokens become equal.
         advised: advice that is known, by equation.
         refused: kinds for which there is none, with the reason.
         kinds: what was asked for, by layer, depth and width.
@@ -117,6 +120,7 @@ class Adviser:
     target: str
     force: bool
     kernel: float | None = None
+    largest: float = 1.0
     advised: dict[str, Advice] = field(default_factory=dict)
     refused: dict[tuple[object, int, int, float | None], NoNumbers] = field(default_factory=dict)
     kinds: dict[tuple[object, int, int], KindAdvice] = field(default_factory=dict)
@@ -169,8 +173,8 @@ class Adviser:
         if advised is not None and (advised.depth, advised.width) == (depth, width):
             return advised
         if form.is_weighted and form.is_post_norm:  # branches of weight 1 and C_W = 1 before a norm keep the kernel
-            values = {s: 0.0 if s == C_b else 1.0 for s in layer.parameters}
-            whole = tried(Setting(Origin.GIVEN, values, 1.0))
+            values = {s: {C_b: 0.0, xi: self.largest}.get(s, 1.0) for s in layer.parameters}
+            whole = tried(Setting(Origin.GIVEN if self.largest == 1 else Origin.BRANCH, values, 1.0))
             if whole.holds:  # gradients survive too
                 return whole
         if self.target != "match" or kernel is None or form.is_residual:
@@ -186,6 +190,27 @@ class Adviser:
                 'use target="critical"',
             )
         return replace(advice, kernel=kernel, inputs_kernel=kernel / float(advice.C_W or 1.0))
+
+
+def largest_weight(forms: Sequence[CanonicalForm]) -> float:
+    """The largest weight of branches before norms, 1 at most, with which tokens with nothing in common stay apart.
+
+    Neither kernels nor gradients tell behind a norm that tokens become equal.
+
+    Args:
+        forms: of the residual layers of a model, in order.
+    """
+    place = next(
+        (k for k, form in enumerate(forms) if form.is_attention and form.is_post_norm and form.is_weighted), None
+    )
+    if place is None:
+        return 1.0
+    block = forms[place].forward
+    for form in forms[place + 1 : place + 2]:
+        block = block if form.is_attention else form.forward.subs(z, block)
+    count = sum(form.is_attention for form in forms)
+    whole = Theory(Layer(block.subs({C_W: 1, C_b: 0})), Tokens(USUAL_TOKENS))
+    return where_apart(whole, count, {}, [xi.name], 1.0) or 1.0
 
 
 def _reasons(advice: Advice) -> str:

@@ -22,7 +22,7 @@ from ..models.model_state import active_dropout, without_gradients
 from ..probing.adam_step import LARGE, adam_changes, caution
 from ..tracing.recording import MeanDropout, inputs_or_guess, record_run, recorded, widest_run
 from ..tracing.run_record import DROPOUTS, RunRecord, StreamStep, stream_steps
-from .advised_kinds import TARGETS, Adviser
+from .advised_kinds import TARGETS, Adviser, largest_weight
 from .branch_ends import branch_ends, norm_parameters, without_factors
 from .depth_check import NEAR, DepthCheck, check_depth, failures
 from .init_report import InitReport
@@ -43,6 +43,9 @@ _ALWAYS_DROPPING = "dropout is active in {} in eval mode too: weights are set an
 _TOKENS = (
     "attention is set as for equal tokens, for which it is a dense layer and its branch is largest; kernels and "
     "gradients of the theory are those of equal tokens too"
+)
+_APART = (
+    "branches before norms have xi = {:.4g} at most, with which tokens with nothing in common end with a cosine of 1/2"
 )
 _LEAST_SHARE = 0.25  # of the weight of branches that stay measured
 _SMALL = 0.01  # of a variance: what a norm may add to it unsaid
@@ -65,8 +68,9 @@ def init_(
     The model is read (see ``st.read``). Layers of a chain get C_W and C_b from ``Theory.advice`` for their number and
     width; the first layer gets the variance that gives the first stream the advised kernel from the inputs, the readout
     the one that gives outputs of mean square 1. Residual branches ``z + xi*branch`` get C_W, and xi^2 C_W in the dense
-    layer that ends them, or xi as the weight of the norm that ends them. Attention gets what is advised
-    for equal tokens, for which it is a dense layer and its branch is largest, with queries, keys and values of C_W = 1.
+    layer that ends them, or xi as the weight of the norm that ends them. Attention gets what is advised for equal
+    tokens, for which it is a dense layer and its branch is largest, with queries, keys and values of C_W = 1; beside
+    it, branches before norms (post-LN) are so small that tokens with nothing in common end with a cosine of 1/2.
     Branches that the theory does not know get C_W = 1 and the same xi, or one over the root of their number, of the
     stream that enters.
     Parameters that are joined to the stream as tokens get its mean square. Layers behind operations that are not read,
@@ -214,7 +218,8 @@ class _Initialisation:
         store = WeightStore(model, kept_names, generator, self.frozen, self.distribution)
         steps, parts = self._read(store, arguments, before)
         kernel = _present_kernel(before, parts) if self.adviser.target == "match" else None
-        adviser = replace(self.adviser, kernel=kernel, kinds={})
+        largest = largest_weight([part.form for part in parts if part.role is PartRole.RESIDUAL])
+        adviser = replace(self.adviser, kernel=kernel, largest=largest, kinds={})
         calls = [call for step in steps for call in step.calls]
         setter = StreamSetter(parts, calls, adviser, store, arguments.followed, self.is_guessed, attempt)
         setter.set_all()
@@ -241,6 +246,7 @@ class _Initialisation:
         store.note_others(_OTHER)
         regimes = (kind.regime for kind in kinds.values() if kind not in setter.smaller)
         notes = [*store.notes, *filter(None, regimes), *_notes(parts, check)]
+        notes += [_APART.format(largest)] * (largest < 1)
         notes += [*(f"{what}; {remedy}" for what, remedy in reasons), *[_GUESSED] * self.is_guessed]
         return InitReport(
             *(self.label, adviser.target, self.seed, False, tuple(store.settings)),

@@ -18,7 +18,7 @@ from ...core.errors import DeclarationError, SymresError
 from ...core.symbols import C_W, C_b, xi, z
 from ...layers.layer import Layer
 from ...layers.mixing import Attention
-from ...layers.nodes import Dense
+from ...layers.nodes import Dense, Drawn
 from ...layers.normalisation import Normaliser
 from ..equations.formula_values import (
     DENSE,
@@ -64,7 +64,6 @@ class CanonicalForm:
         shortcut: what stands for the stream where its width changes; None where the stream itself goes on.
         stream: what goes on beside the branch, but for widths: a function of z.
         is_post_norm: whether a norm is behind the sum.
-        is_attention: whether there is attention in it, as it is for equal tokens.
     """
 
     forward: sp.Expr
@@ -74,26 +73,30 @@ class CanonicalForm:
     shortcut: sp.Expr | None = None
     stream: sp.Expr = z
     is_post_norm: bool = False
-    is_attention: bool = False
+
+    @property
+    def is_attention(self) -> bool:
+        """Whether there is attention in it."""
+        return self.forward.has(Attention)
 
     @property
     def text(self) -> str:
         """Its equation for people."""
-        return f"z' = {self.layer.text}{' (attention to equal tokens)' if self.is_attention else ''}"
+        return f"z' = {Layer(self.forward).text}{', of equal tokens' if self.is_attention else ''}"
 
     @property
     def layer(self) -> Layer:
-        """The layer.
+        """The layer; attention is what it is for equal tokens: a dense layer.
 
         Raises:
             SymresError: the equation is not one of a layer.
         """
-        return Layer(self.forward)
+        return Layer(self.forward.replace(Attention, lambda *args: Attention(*args).of_equal_tokens()))
 
     @property
     def is_linear(self) -> bool:
         """Whether it is a dense layer of the stream itself, with no activation before it."""
-        return isinstance(self.forward, Dense) and self.forward.args[0] == z and not self.is_attention
+        return isinstance(self.forward, Dense) and self.forward.args[0] == z
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,8 +223,7 @@ def _part(
     is_layer, reason = False, stretch.reason
     if stretch.layer is not None and uses:
         try:
-            Layer(form.forward)
-            is_layer = True
+            is_layer = bool(form.layer)
         except SymresError as error:
             reason = error.found
     if not uses:
@@ -293,9 +295,9 @@ def canonical_form(reading: Interpretation, has_weighted_norm: bool) -> Canonica
     """The form of what was read.
 
     Draws without biases have ``C_b = 0``, norms epsilon = 0, which is a relative error of epsilon over their variance.
-    Attention, with values of variance 1/fan_in, is what it is for equal tokens: a dense layer. One dense layer beside a
-    branch of several, with or without a norm behind it (the shortcut of a residual network where its width changes), is
-    the stream: its variance is chosen so that it keeps kernel and Jacobian norm.
+    Queries, keys and values of attention have variance 1/fan_in. One dense layer beside a branch of several, with or
+    without a norm behind it (the shortcut of a residual network where its width changes), is the stream: its variance
+    is chosen so that it keeps kernel and Jacobian norm.
 
     Args:
         reading: the equation with a C_W and a C_b for each draw.
@@ -303,7 +305,7 @@ def canonical_form(reading: Interpretation, has_weighted_norm: bool) -> Canonica
     """
     inside = [use for use in reading.dense if use.role in INSIDE]
     units = {use.C_W: sp.S.One for use in inside} | {use.C_b: sp.S.Zero for use in inside}
-    expression = reading.expression.xreplace(units).replace(Attention, lambda *args: Attention(*args).of_equal_tokens())
+    expression = reading.expression.xreplace(units)
     expression = expression.replace(lambda e: isinstance(e, Normaliser), lambda e: e.func(e.args[0]))
     factor, bare = factored(expression)
     is_post_norm = isinstance(bare, Normaliser) and isinstance(bare.args[0], sp.Add)
@@ -313,8 +315,8 @@ def canonical_form(reading: Interpretation, has_weighted_norm: bool) -> Canonica
     form = _residual(inner, reading.dense, has_weighted_norm) if isinstance(inner, sp.Add) else None
     form = form or CanonicalForm(expression.xreplace(_common(reading.dense)))
     if is_post_norm and form.is_residual:
-        form = replace(form, forward=factor * bare.func(form.forward), is_post_norm=True)
-    return replace(form, is_attention=bool(inside))
+        return replace(form, forward=factor * bare.func(form.forward), is_post_norm=True)
+    return form
 
 
 def _residual(sum_: sp.Add, uses: Sequence[DenseUse], has_weighted_norm: bool) -> CanonicalForm | None:
@@ -322,7 +324,7 @@ def _residual(sum_: sp.Add, uses: Sequence[DenseUse], has_weighted_norm: bool) -
     terms = [factored(term) for term in sum_.args]
     stream, shortcut = z, None
     if all(bare != z for _, bare in terms):  # perhaps what a function makes of it: ReLU behind the sum of two summands
-        bent = [bare for _, bare in terms if not bare.has(Dense) and not isinstance(bare, Normaliser)]
+        bent = [bare for _, bare in terms if not bare.has(Drawn) and not isinstance(bare, Normaliser)]
         stream = bent[0] if len(bent) == 1 else z
     skip = sum((c for c, bare in terms if bare == stream), sp.Integer(0))
     branches = [(c, bare) for c, bare in terms if bare != stream]
@@ -336,7 +338,7 @@ def _residual(sum_: sp.Add, uses: Sequence[DenseUse], has_weighted_norm: bool) -
         if isinstance(shortcut, Normaliser) or not draw.has(Normaliser):  # else the norm is the branch's too
             stream = draw.args[0].replace(lambda e: isinstance(e, Normaliser), lambda e: e.args[0])
     branch = sum((c * bare for c, bare in branches), sp.Integer(0)).xreplace(_common(uses))
-    outer = frozenset(bare.args[1] for _, bare in branches if isinstance(bare, Dense))
+    outer = frozenset(bare.args[1] for _, bare in branches if isinstance(bare, Drawn))
     normed = sum(isinstance(bare, Normaliser) for _, bare in branches) if has_weighted_norm else 0
     # else a branch ends with neither a draw nor a norm that xi could multiply
     is_weighted = len(outer) + normed >= len(branches)

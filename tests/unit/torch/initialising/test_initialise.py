@@ -223,7 +223,7 @@ class TestWhatIsLeft:
         assert report.advice[0][1].depth == 4
         assert report["blocks.0.mix.out_proj.weight"].variance == pytest.approx(xi**2)
         assert report["blocks.0.mix.out_proj.weight"].reason == "theory"
-        assert "attention to equal tokens" in report["blocks.0.mix.out_proj.weight"].why
+        assert ", of equal tokens" in report["blocks.0.mix.out_proj.weight"].why
         parts = [report[f"blocks.0.mix.in_proj_weight{rows}"] for rows in ("[0:64]", "[64:128]", "[128:192]")]
         assert [s.variance for s in parts] == [1, 1, 1]  # of queries, keys and values
         assert report["blocks.0.mix.in_proj_weight"] is parts[0]
