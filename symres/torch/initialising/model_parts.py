@@ -37,6 +37,7 @@ from ..tracing.run_record import TRANSPOSED, RecordedCall, RunRecord, StreamStep
 from .branch_ends import ALL_NORMS, BranchEnd
 
 SCORES = frozenset("QK")  # roles of draws in attention: what scores are made of
+_ALONE = "attention without a skip connection: kernels depend on how alike tokens are"
 INSIDE = SCORES | {"V"}
 
 
@@ -223,7 +224,8 @@ def _part(
     is_layer, reason = False, stretch.reason
     if stretch.layer is not None and uses:
         try:
-            is_layer = bool(form.layer)
+            is_layer = bool(form.layer) and (form.is_residual or not form.is_attention)
+            reason = "" if is_layer else _ALONE
         except SymresError as error:
             reason = error.found
     if not uses:
