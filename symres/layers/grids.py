@@ -10,7 +10,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NoReturn, Self, TypeAlias, cast
+from typing import ClassVar, Literal, NoReturn, Self, TypeAlias, cast
 
 import sympy as sp
 
@@ -305,6 +305,8 @@ class Listed(Lattice):
     mask: Mask | None = None
     rope: float | tuple[float, ...] | None = None
 
+    _beyond: ClassVar[Literal["constant", "wrap"]] = "constant"  # the edges, in the words of numpy.pad
+
     def __init__(
         self, *shape: Number, mask: str | ArrayLike | None = None, rope: Number | ArrayLike | None = None
     ) -> None:
@@ -399,12 +401,12 @@ class Listed(Lattice):
         return np.full_like(values, values.mean())
 
     def window(self, gram: Array, weights: Array, stride: int) -> Array:
-        """Averages over shifted pairs, where nothing stands beyond the edges."""
+        """Averages over shifted pairs."""
         pads = [((size - 1) // 2, size // 2) for size in weights.shape] * 2
-        padded = np.pad(gram.reshape(self.shape * 2), pads)
+        padded = np.pad(gram.reshape(self.shape * 2), pads, self._beyond)
         kept = self.strided(stride)
         total = np.zeros(kept.shape * 2)
-        for place in np.ndindex(weights.shape):
+        for place in map(tuple, np.argwhere(weights)):
             cut = [slice(at, at + count, stride) for at, count in zip(place, self.shape, strict=True)] * 2
             total += weights[place] * padded[tuple(cut)]
         return total.reshape(kept.array_shape)
@@ -414,17 +416,23 @@ class Listed(Lattice):
         """The identity matrix."""
         return np.eye(self._count)
 
-    def strided(self, stride: int) -> Listed:
+    def strided(self, stride: int) -> Self:
         """Each ``stride``-th position from the first on."""
         mask: Mask | ArrayLike | None = self.mask
         kept = (-(-count // stride) for count in self.shape)
         if isinstance(mask, tuple):
             places = np.arange(self._count).reshape(self.shape)[(slice(None, None, stride),) * len(self.shape)].ravel()
             mask = np.array(mask)[np.ix_(places, places)]
-        return Listed(*kept, mask=mask, rope=self.rope)
+        return type(self)(*kept, mask=mask, rope=self.rope)
 
     def _differences(self, covariances: Array) -> tuple[Array, Array]:
         return covariances - covariances.T, np.asarray(np.linalg.eigvalsh(covariances))
+
+
+class Wrapped(Listed):
+    """Positions none of which are alike, on a circle or a torus: an image as it is before circular windows."""
+
+    _beyond = "wrap"
 
 
 class Modes(Torus):

@@ -100,7 +100,7 @@ class GridLaw:
     def added(self) -> Array:
         """The covariances of all draws that are summands of the next stream, together."""
         names = {role.name for role in self._formulas.next.pair.roles.values()} & self._grams.keys()
-        return np.asarray(sum((self._laws[name].kernel for name in names), 0 * self._laws[z].kernel))
+        return np.asarray(sum((self._laws[name].kernel for name in names), 0 * self.next.kernel))
 
     @cached_property
     def next(self) -> State:

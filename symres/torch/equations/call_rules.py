@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import sympy as sp
@@ -29,7 +30,7 @@ VIEWS = frozenset(
     | {"movedim", "moveaxis", "T", "mT", "t", "view_as", "reshape_as", "contiguous"}
 )
 SLICES = frozenset({"chunk", "split", "split_with_sizes", "getitem", "narrow", "tensor_split", "unsafe_chunk"})
-NORMS = frozenset({"layer_norm", "rms_norm", "batch_norm"})
+NORMS = frozenset({"layer_norm", "rms_norm", "batch_norm", "group_norm"})
 COPIES = frozenset({"to", "clone", "float", "double", "half", "bfloat16", "type"})
 AVERAGES = frozenset({"mean", "var"})
 ADAPTIVE_POOLS = {f"adaptive_avg_pool{n}d": n for n in (1, 2, 3)}  # with their dimensions
@@ -192,10 +193,12 @@ def multiple_of_identity(formula: sp.Expr) -> sp.Expr | None:
     return factor if factor is not None and factor.is_number else None
 
 
-def norm_call(call: RecordedCall, shape: torch.Size) -> tuple[type[Normaliser], sp.Expr, int]:
+def norm_call(
+    call: RecordedCall, shape: torch.Size, positions: bool = False
+) -> tuple[Callable[..., Normaliser], sp.Expr, int]:
     """The normaliser that a call of a normalising function is, its epsilon, and the axis of the neurons.
 
-    The shape is that of what is normalised.
+    The shape is that of what is normalised; averages over the neurons of all positions are read if that is asked for.
 
     Raises:
         NotRead: it normalises over more than the neurons.
@@ -205,10 +208,13 @@ def norm_call(call: RecordedCall, shape: torch.Size) -> tuple[type[Normaliser], 
         raise NotRead(call, f"the operation {call.name} acts on a constant")
     if call.name == "batch_norm":
         return BatchNorm, number(1e-5 if epsilon is None else epsilon, "eps"), 1 - len(shape)
-    if tuple(call.by_name["normalized_shape"]) != tuple(shape[-1:]):
-        raise NotRead(call, f"the operation {call.name} normalises over several axes")
+    is_group, axes = call.name == "group_norm", tuple(call.by_name.get("normalized_shape", ()))
     if epsilon is None:
-        epsilon = 1e-5 if call.name == "layer_norm" else torch.finfo(torch.float32).eps
+        epsilon = torch.finfo(torch.float32).eps if call.name == "rms_norm" else 1e-5
+    if positions and (call.by_name["num_groups"] == 1 if is_group else len(axes) > 2 and axes == tuple(shape[1:])):
+        return partial(LayerNorm, over="positions"), number(epsilon, "eps"), 1 - len(shape)
+    if axes != tuple(shape[-1:]):
+        raise NotRead(call, f"the operation {call.name} normalises over several axes")
     return LayerNorm if call.name == "layer_norm" else RMSNorm, number(epsilon, "eps"), -1
 
 

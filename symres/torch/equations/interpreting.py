@@ -69,7 +69,7 @@ class Interpreter:
         axis: of neurons in the entry, negative; None if it is not known.
         hidden: calls that are not looked at; what they make is a function of what goes in.
         attention: the attention layers of the run.
-        positions: whether pools over all positions, and convolutions in groups before a norm, are read.
+        positions: whether pools over all positions, norms over them, and convolutions in groups before a norm are read.
     """
 
     record: RunRecord
@@ -254,7 +254,7 @@ class Interpreter:
 
     def _read_norm(self, call: RecordedCall) -> None:
         """A normaliser, whose weights are one factor, or else part of the variances of the Dense behind it."""
-        node, epsilon, axis = norm_call(call, self._shape(call))
+        node, epsilon, axis = norm_call(call, self._shape(call), self.positions)
         arguments = call.by_name
         source = self._values[arguments["input"].number]
         if source.axis not in (None, axis):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -58,12 +59,14 @@ class WindowUse:
         stride: the distance of positions that are kept, along each.
         padding: what is beyond the edges: "circular", the other edge; "zeros"; or "none", where windows end at them.
         dilation: the distance of positions in the window, along each axis.
+        border: how many positions are added before the first and behind the last, along each axis.
     """
 
     size: tuple[int, ...]
     stride: tuple[int, ...]
     padding: str
     dilation: tuple[int, ...]
+    border: tuple[tuple[int, int], ...]
 
     @classmethod
     def of(cls, call: RecordedCall, wrapped: Sequence[int]) -> WindowUse | None:
@@ -74,9 +77,28 @@ class WindowUse:
         settings = (call.by_name.get(name, 1) for name in ("stride", "dilation"))
         stride, dilation = ((n,) * len(size) if isinstance(n, int) else tuple(n) for n in settings)
         beyond = [step * (wide - 1) for wide, step in zip(size, dilation, strict=True)]
-        is_circular = [sum(pair) for pair in zip(wrapped[::2], wrapped[1::2], strict=True)][::-1] == beyond
-        padding = "zeros" if is_padded(call) else "circular" if wrapped and is_circular else "none"
-        return cls(size, stride, padding, dilation)
+        border = tuple(zip(wrapped[::2], wrapped[1::2], strict=True))[::-1] if wrapped else ((0, 0),) * len(size)
+        padding = "circular" if wrapped and list(map(sum, border)) == beyond else "none"
+        if is_padded(call):
+            added, padding = call.by_name["padding"], "zeros"
+            each = (added,) * len(size) if isinstance(added, int) else added
+            is_same = isinstance(added, str)
+            border = tuple((n // 2, n - n // 2) for n in (beyond if is_same else (2 * n for n in each)))
+        return cls(size, stride, padding, dilation, border)
+
+    @property
+    def around(self) -> list[Any] | None:
+        """Shares of the positions around each that is kept, in nested lists, as ``sr.Conv`` takes them.
+
+        None where what is kept is not each ``stride``-th position from the first on.
+        """
+        axes = list(zip(self.size, self.dilation, self.border, self.stride, strict=True))
+        if len(set(self.stride)) > 1 or not all(0 <= d * (n - 1) - sum(added) < s for n, d, added, s in axes):
+            return None
+        reach = max(max(before, d * (n - 1) - before) for n, d, (before, _), _ in axes)
+        shares = np.zeros([2 * reach + 1] * len(axes), dtype=int)
+        shares[np.ix_(*(reach - before + d * np.arange(n) for n, d, (before, _), _ in axes))] = 1
+        return list(shares.tolist())
 
 
 def is_padded(call: RecordedCall) -> bool:

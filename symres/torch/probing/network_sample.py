@@ -87,7 +87,8 @@ def _statistics(tensor: torch.Tensor, size: int, has_features_first: bool) -> di
 def _axes(tensor: torch.Tensor, module: nn.Module) -> tuple[str, bool]:
     """What the axes mean, and whether that of the features is the second one.
 
-    Three axes are (inputs, channels, length) where the module there has one-dimensional convolutions.
+    Three axes are (inputs, channels, length) where the module there has one-dimensional convolutions; dense layers and
+    norms of the last axis have the features there.
     """
     if tensor.ndim <= 2:
         return ("inputs, features" if tensor.ndim == 2 else "inputs"), False
@@ -95,7 +96,10 @@ def _axes(tensor: torch.Tensor, module: nn.Module) -> tuple[str, bool]:
         one = (nn.Conv1d, nn.ConvTranspose1d)
         channels = any(isinstance(part, one) for part in module.modules())
         return ("inputs, channels, positions", True) if channels else ("inputs, tokens, features", False)
-    return f"inputs, channels, {', '.join(['positions'] * (tensor.ndim - 2))}", True
+    positions = ", ".join(["positions"] * (tensor.ndim - 2))
+    if isinstance(module, nn.Linear) or len(getattr(module, "normalized_shape", ())) == 1:
+        return f"inputs, {positions}, features", False
+    return f"inputs, channels, {positions}", True
 
 
 def _mean_cosine(features: torch.Tensor) -> torch.Tensor:

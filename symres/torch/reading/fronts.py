@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .read_block import ReadBlock, layer_value
-from .token_streams import TokenLayer, cosines
+from .token_streams import TokenLayer, cosines, mean_variance
 from .weight_checks import KERNEL_SCATTER
 
 _PER_WIDTH = 5.0  # relative correction of order 1/n in each layer that is allowed, times n
@@ -70,7 +70,8 @@ def behind(front: Front, block: ReadBlock, which: int) -> Front:
         SymresError: the next kernel or chi is not known.
     """
     span, width = block.spans[which], block.spans[which].width
-    step = _of_tokens(front, block, which) if len(front.tokens) else _of_kernels(front, block, which)
+    is_listed = len(front.tokens) > 0 and block.of_positions is not None
+    step = _of_tokens(front, block, which) if is_listed else _of_kernels(front, block, which)
     correction = _PER_WIDTH / width * step.corrected
     of_layer = math.hypot(correction, step.turned * step.alike / math.sqrt(width), step.uneven)
     return replace(
@@ -85,7 +86,7 @@ def behind(front: Front, block: ReadBlock, which: int) -> Front:
         chi_error=of_layer,
         moved=step.moved,
         shift=front.shift + step.moved,
-        **step.of_tokens,
+        **{"tokens": (), "changes": (), "layer": None, **step.of_tokens},
     )
 
 
@@ -118,10 +119,10 @@ def _of_tokens(front: Front, block: ReadBlock, which: int) -> Passage:
     layer, span = TokenLayer(block, which, front.tokens), block.spans[which]
     law, tokens, skip = layer.laws[0], [each.next.kernel for each in layer.laws], layer.skip_weight**2
     changes = [each.tangent(change) for each, change in zip(layer.laws, front.changes, strict=True)]
-    chi = sum(map(np.trace, changes)) / sum(map(np.trace, front.changes))
-    added, kept = law.added, skip * front.tokens[0]
+    chi = mean_variance(changes) / mean_variance(front.changes)
+    added, kept = law.added, skip * front.tokens[0] if skip else 0.0 * tokens[0]
     inner, after = (added + kept).diagonal().mean(), tokens[0].diagonal().mean()
-    moved = law.tangent(np.eye(len(added))).diagonal()  # tokens one by one
+    moved = law.tangent(np.eye(len(front.tokens[0]))).diagonal()  # tokens one by one
     made, turned = added.diagonal().mean() / inner, max(1 - skip * after / inner / moved.mean(), 0.0)
     neurons = math.sqrt(KERNEL_SCATTER / span.width * (added**2).mean()) / inner
     weights = math.sqrt((2 * added**2 + 4 * added * kept).mean().clip(0) / span.outputs) / inner

@@ -13,6 +13,8 @@ import numpy as np
 from torch import nn
 
 from ...core.errors import DeclarationError, SymresError
+from ...layers.layer import Layer
+from ...layers.mixing import Conv
 from ...theory.grids.grid_law import GridLaw
 from ..measuring.measure import measure
 from ..measuring.place_signals import Prediction
@@ -23,10 +25,12 @@ from .fronts import Front, behind, rank_behind, scatter
 from .model_reading import Reading
 from .read_block import ReadBlock, StretchPlaces
 from .read_model import reading_of_run
-from .token_streams import MANY_TOKENS, TokenGrams, TokenLayer, cosines, token_grams
+from .token_streams import MANY_TOKENS, TokenGrams, TokenLayer, TokenPlace, cosines, mean_variance, token_grams
 
 _TOO_MANY = 0.1  # relative, of the correction of many tokens
+_CAUTION = "tokens are as many as the order of the width: the first correction is known, the joint limit is not"
 _ENTERING = "input of "
+_PIXELS = 2**10  # whose windows the theory follows one by one
 
 
 def predict(model: nn.Module, inputs: Inputs, *, check: bool = True, seed: int = 0, **measured: Any) -> Measurement:
@@ -86,26 +90,30 @@ def predict(model: nn.Module, inputs: Inputs, *, check: bool = True, seed: int =
     if begun:
         grams = token_grams(model, CallArguments.of(inputs), chosen, begun, measurement.start, seed)
     theory, notes = _theory(reading, measurement, grams)
-    for caution in notes[1:]:
-        warnings.warn(caution, UserWarning, stacklevel=2)
+    if _CAUTION in notes:
+        warnings.warn(_CAUTION, UserWarning, stacklevel=2)
     return replace(measurement, theory=theory, notes=(*measurement.notes, *notes))
 
 
-def _begun_by_tokens(reading: Reading) -> dict[str, bool]:
-    """The places at which runs of known layers begin that mix tokens, and whether attention tells these apart."""
-    runs: list[list[tuple[ReadBlock, int]]] = [[]]
+def _begun_by_tokens(reading: Reading) -> dict[str, TokenPlace]:
+    """The places at which runs of known layers begin that mix tokens or pixels."""
+    runs: list[list[tuple[ReadBlock, Layer, StretchPlaces]]] = [[]]
     for number, which in reading.order:
         block = reading.blocks[number]
-        if block.is_known:
-            runs[-1].append((block, which))
-        else:
+        if block.of_positions is None:
             runs.append([])
-    uses = [(run[0], [use for block, _ in run for use in block.attention]) for run in runs if run]
-    return {
-        block.spans[which].entry: any(use.is_causal or use.mask is not None or use.rope is not None for use in mixing)
-        for (block, which), mixing in uses
-        if mixing
-    }
+        else:
+            runs[-1].append((block, block.of_positions, block.spans[which]))
+    begun: dict[str, TokenPlace] = {}
+    for run in filter(None, runs):
+        span, forms = run[0][2], [form for _, form, _ in run]
+        attention = [use for block, *_ in run for use in block.attention]
+        is_apart = any(use.is_causal or use.mask is not None or use.rope is not None for use in attention)
+        has_windows = any(form.forward.has(Conv) for form in forms)
+        is_large = has_windows and math.prod(span.positions) > _PIXELS
+        if any(form.program.has_positions for form in forms) and not is_large:
+            begun[span.entry] = TokenPlace(span.axis, is_apart or has_windows)
+    return begun
 
 
 def _theory(
@@ -115,15 +123,19 @@ def _theory(
     predictions: dict[str, Prediction] = {}
     front: Front | None = None
     layers: list[tuple[StretchPlaces, Front | None]] = []
+    alone: dict[str, None] = {}  # places whose pixels the theory takes one by one
     for number, which in reading.order:
         block = reading.blocks[number]
         span = block.spans[which]
-        front = _measured_front(measurement, span, grams) if front is None else front
+        if front is None or (span.entry in grams.kernels and not len(front.tokens)):
+            front = _measured_front(measurement, span, grams)
         try:
             front = None if front is None or not block.is_known else behind(front, block, which)
         except SymresError:  # a quantity that is not known
             front = None
         layers.append((span, front))
+        if front is not None and front.layer is None and any(use and max(use.size) > 1 for use in block.windows):
+            alone[block.place] = None
         if front is not None and span.exit:
             kernel, norm = float(front.kernels.mean()), front.jacobian if math.isfinite(front.jacobian) else None
             predictions[span.exit] = Prediction(
@@ -137,11 +149,14 @@ def _theory(
             )
     _add_backward(predictions, layers, measurement)
     notes = _notes([(span, front.layer) for span, front in layers if front is not None and front.layer is not None])
+    if alone:
+        because = f"a norm over a batch, windows that leave out edges, or more than {_PIXELS} pixels"
+        notes.append(f"pixels one by one, as if all were far from edges: {', '.join(alone)} ({because})")
     return tuple(predictions.get(place.name) for place in measurement.places), notes
 
 
 def _notes(layers: Sequence[tuple[StretchPlaces, TokenLayer]]) -> list[str]:
-    """The finite sizes that errors of the theory allow for; then cautions: tokens are too many for it."""
+    """The finite sizes that errors of the theory allow for; then a caution: tokens are too many for it."""
     sizes: dict[str, float] = {}
     for span, layer in layers:
         for name, value in layer.finite_sizes(span.inputs).items():
@@ -151,9 +166,7 @@ def _notes(layers: Sequence[tuple[StretchPlaces, TokenLayer]]) -> list[str]:
     said = ", ".join(f"{name} {value:.1%}" for name, value in sizes.items())
     notes = [f"finite sizes that the theory allows for, in units of what attention adds to kernels: {said}"]
     if sizes[MANY_TOKENS] > _TOO_MANY:
-        notes.append(
-            "tokens are as many as the order of the width: the first correction is known, the joint limit is not"
-        )
+        notes.append(_CAUTION)
     return notes
 
 
@@ -168,7 +181,7 @@ def _add_backward(
     is_output = measurement.output_entries == layers[-1][0].outputs * tokens  # seen through another view of it
     if not (math.isclose(ends[0].apjn_backward, 1.0, rel_tol=1e-3) if ends else is_output):
         return
-    norm, error, shift, rank = 1.0, 0.0, 0.0, math.nan
+    norm, behind_tokens, error, shift, rank = 1.0, 1.0, 0.0, 0.0, math.nan
     later: list[GridLaw] = []  # of tokens of one input
     for span, front in reversed(layers):
         if front is None:
@@ -177,8 +190,10 @@ def _add_backward(
         norm, shift = norm * front.chi, shift + front.moved
         if front.layer is not None:
             later.insert(0, front.layer.laws[0])
-            norm = reduce(lambda change, law: law.tangent(change), later, np.eye(len(front.tokens[0]))).trace()
-            norm /= len(front.tokens[0])
+            change = np.eye(len(front.layer.kernels[0]))
+            norm = behind_tokens * mean_variance([reduce(lambda each, law: law.tangent(each), later, change)])
+        else:
+            later, behind_tokens = [], norm
         error = math.hypot(error, front.chi_error, scatter(front.made, span.inputs * rank))
         rank = rank_behind(rank, front.made, span.inputs)
         if span.entry:

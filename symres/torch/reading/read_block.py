@@ -16,6 +16,9 @@ from ...core.symbols import C, K, T, z
 from ...functions.floats.float_averages import CompiledExpressions
 from ...functions.records.softmax_family import SoftmaxOverlap
 from ...layers.layer import Layer
+from ...layers.mixing import Conv
+from ...layers.nodes import Dense, Drawn
+from ...layers.normalisation import BatchNorm
 from ...report.text.formula_text import Maths
 from ...theory.observables.layer_maps import CHI_PERP, KERNEL_MAP
 from ...theory.theory import Theory, derive
@@ -61,6 +64,8 @@ class StretchPlaces:
         width: of the narrowest part over which the layer averages, for corrections of order 1/n.
         inputs: number of neurons that go in.
         outputs: number of neurons that come out.
+        axis: of the neurons that go in, negative.
+        positions: of each input that goes in, their number along each axis.
     """
 
     entry: str
@@ -69,6 +74,8 @@ class StretchPlaces:
     width: int
     inputs: int
     outputs: int
+    axis: int = -1
+    positions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,7 +126,7 @@ class ReadBlock(Shown):
     _names = MappingProxyType(
         {
             "parts": ("place", "places", "count", "activations", "activation", "norms", "opaque", "dense"),
-            "positions": ("attention", "windows"),
+            "positions": ("attention", "windows", "of_positions"),
             "layer": ("text", "is_known", "form", "form_theory", "layer", "layers", "theory", "skip_weight"),
             "numbers": ("C_W", "C_b", "numbers"),
             "words": ("reason", "remarks", "checks", "unlike_draws"),
@@ -157,6 +164,24 @@ class ReadBlock(Shown):
         """The weight with which the stream itself is part of the next one."""
         terms = () if self.form is None else sp.Add.make_args(self.form.forward)
         return float(sum(number for number, bare in map(factored, terms) if bare == z))
+
+    @cached_property
+    def of_positions(self) -> Layer | None:
+        """The layer with convolutions where it has windows; None where the theory of grids has no such layer."""
+        uses = {each.symbols[0]: use for each, use in zip(self.dense[0], self.windows, strict=True) if use is not None}
+        around = {name: use.around for name, use in uses.items()}
+        paddings = {use.padding for use in uses.values()} - {"none"}
+        if self.form is None or None in around.values() or len(paddings) > 1 or self.form.forward.has(BatchNorm):
+            return None
+
+        def convolution(node: Dense) -> Drawn:
+            u, C_W, C_b, _, tag = node.args
+            use = uses.get(str(C_W))
+            if use is None or use.size == use.stride == (1,) * len(use.size):
+                return node
+            return Conv(u, C_W, C_b, window=around[str(C_W)], stride=use.stride[0], tag=tag)
+
+        return Layer(self.form.forward.replace(lambda node: isinstance(node, Dense), convolution))
 
     @property
     def activation(self) -> Activation | None:

@@ -208,8 +208,9 @@ def span_of(record: RunRecord, stretch: StretchReading) -> StretchPlaces:
     """The places of a stretch, and the kernels at the first."""
     equation = stretch.equation
     dense = () if equation is None else equation.dense
-    axis = -1 if equation is None or equation.axis is None else equation.axis
-    inputs, outputs = (int(record.values[number].shape[axis]) for number in (stretch.entry, stretch.exit))
+    before, after = (-1, -1) if equation is None else (equation.entry_axis or -1, equation.axis or -1)
+    shape = list(record.values[stretch.entry].shape)
+    inputs, outputs = int(shape.pop(before)), int(record.values[stretch.exit].shape[after])
     entry = place_of(record, stretch.entry)
     inner = [use.fan_out for use in dense]
     if outputs in inner:  # the dense layer that makes the exit: nothing averages over its neurons
@@ -219,10 +220,12 @@ def span_of(record: RunRecord, stretch: StretchReading) -> StretchPlaces:
     return StretchPlaces(
         entry=entry,
         exit=place_of(record, stretch.exit),
-        kernels=_kernels(record, stretch.entry),
+        kernels=_kernels(record, stretch.entry, before),
         width=min(inner, default=max(inputs, outputs)),
         inputs=inputs,
         outputs=outputs,
+        axis=before,
+        positions=tuple(shape[1:]),
     )
 
 
@@ -239,8 +242,8 @@ def place_of(record: RunRecord, number: int) -> str:
     return places[0] if places else ""
 
 
-def _kernels(record: RunRecord, number: int) -> tuple[float, ...]:
-    """Means of the mean square over the last axis, of equal shares of positions in order of size.
+def _kernels(record: RunRecord, number: int, axis: int) -> tuple[float, ...]:
+    """Means of the mean square over the neurons, of equal shares of positions in order of size.
 
     Their mean is that of all, also where the number of positions is no multiple of that of shares: a position then
     belongs to two of them.
@@ -248,7 +251,7 @@ def _kernels(record: RunRecord, number: int) -> tuple[float, ...]:
     tensor = record.values[number].detach()
     if not tensor.is_floating_point() or number in record.overwritten:
         return ()
-    squares = np.sort(tensor.square().mean(dim=-1).reshape(-1).double().cpu().numpy())
+    squares = np.sort(tensor.square().mean(dim=axis).reshape(-1).double().cpu().numpy())
     shares = min(_KERNELS, len(squares))
     ends = np.linspace(0, len(squares), shares + 1)
     sums = np.interp(ends, np.arange(len(squares) + 1), np.concatenate([[0.0], np.cumsum(squares)]))

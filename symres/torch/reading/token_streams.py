@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import sympy as sp
@@ -15,7 +16,8 @@ from torch.autograd import forward_ad
 
 from ...core.errors import UnsupportedLayer
 from ...core.symbols import z
-from ...layers.grids import Listed
+from ...layers.grids import Listed, Wrapped
+from ...layers.mixing import Conv
 from ...layers.normalisation import Normaliser
 from ...theory.grids.grid_law import GridLaw, State
 from ...theory.grids.stretches import stretches
@@ -34,6 +36,18 @@ _PROBES = 4  # directions of changes
 _UNSEEN = -1e4  # what masks add to scores of keys that are not seen, at most
 
 
+class TokenPlace(NamedTuple):
+    """Where Gram matrices are measured.
+
+    Args:
+        axis: of the neurons, negative.
+        is_apart: whether something that follows tells positions apart; if not, alike ones have a single covariance.
+    """
+
+    axis: int
+    is_apart: bool
+
+
 @dataclass
 class TokenGrams:
     """What was measured of tokens at some places, of each input a matrix; of the first inputs where these are many.
@@ -48,7 +62,12 @@ class TokenGrams:
 
 
 def token_grams(
-    model: nn.Module, arguments: CallArguments, chosen: ChosenModules, places: Mapping[str, bool], start: str, seed: int
+    model: nn.Module,
+    arguments: CallArguments,
+    chosen: ChosenModules,
+    places: Mapping[str, TokenPlace],
+    start: str,
+    seed: int,
 ) -> TokenGrams:
     """Gram matrices over tokens at some places.
 
@@ -56,8 +75,7 @@ def token_grams(
         model: as it is in evaluation mode.
         arguments: all inputs.
         chosen: the modules at which the places are.
-        places: their names, "input" among them perhaps, and whether something that follows tells tokens apart; if not,
-            alike ones have a single covariance.
+        places: with their names, "input" among them perhaps.
         start: the place where changes begin.
         seed: of these, and of whatever draws random numbers.
     """
@@ -65,12 +83,13 @@ def token_grams(
 
     def note(name: str, tensor: torch.Tensor) -> torch.Tensor | None:
         primal, change = forward_ad.unpack_dual(tensor)
-        if name in places and primal.ndim == 3 and primal.shape[1] > 1:
-            kernels = _products(primal)
-            grams.kernels[name] = kernels if places[name] else [as_tokens(K, primal.shape[2]) for K in kernels]
+        if name in places and primal.ndim > 2 and primal[0].numel() > primal.shape[axis := places[name].axis]:
+            kernels, width = _products(primal, axis), primal.shape[axis]
+            grams.kernels[name] = kernels if places[name].is_apart else [as_tokens(K, width) for K in kernels]
             if change is not None:
                 drawn = grams.changes.get(name, [np.zeros_like(K) for K in kernels])
-                grams.changes[name] = [D + new / _PROBES for D, new in zip(drawn, _products(change), strict=True)]
+                news = _products(change, axis)
+                grams.changes[name] = [D + new / _PROBES for D, new in zip(drawn, news, strict=True)]
         return forward_ad.make_dual(primal.clone(), signs(rng, primal)) if name == start else None
 
     def run() -> None:
@@ -93,8 +112,9 @@ def token_grams(
     return grams
 
 
-def _products(rows: torch.Tensor) -> list[np.ndarray]:
+def _products(tensor: torch.Tensor, axis: int) -> list[np.ndarray]:
     """The Gram matrix of tokens, divided by the number of neurons, of each input; of the first where these are many."""
+    rows = tensor.movedim(axis, -1).flatten(1, -2)
     rows = rows.detach()[: max(_ENTRIES // rows.shape[1] ** 2, 2)].to("cpu", torch.float64)
     return list((rows @ rows.mT / rows.shape[2]).numpy())
 
@@ -108,8 +128,15 @@ def as_tokens(gram: np.ndarray, width: int) -> np.ndarray:
     return np.where(is_same, variances.mean(), shared.mean())
 
 
+def mean_variance(kernels: Sequence[np.ndarray]) -> float:
+    """That of a position, over all positions of all inputs."""
+    return float(np.concatenate([kernel.diagonal() for kernel in kernels]).mean())
+
+
 def cosines(kernel: np.ndarray) -> float:
-    """The mean cosine of two different tokens."""
+    """The mean cosine of two different tokens; 1 if there is one."""
+    if len(kernel) == 1:
+        return 1.0
     lengths = np.sqrt(kernel.diagonal())
     return float((kernel / np.outer(lengths, lengths))[~np.eye(len(kernel), dtype=bool)].mean())
 
@@ -144,11 +171,14 @@ class TokenLayer:
         Raises:
             UnsupportedLayer: the theory has no such mask.
         """
-        form, count = self.block.form, len(self.kernels[number])
+        form, count, shape = self.block.of_positions, len(self.kernels[number]), self.block.spans[self.which].positions
         assert form is not None
-        grids = {_positions(use, count, number) for use in self.block.attention} or {Listed(count)}
+        grids = {_positions(use, count, number) for use in self.block.attention}
+        if form.forward.has(Conv) or not grids:
+            is_closed = any(use is not None and use.padding == "circular" for use in self.block.windows)
+            grids.add((Wrapped if is_closed else Listed)(*(shape if math.prod(shape) == count else (count,))))
         if len(grids) > 1:
-            found = "several attention layers of one block see different positions"
+            found = "several layers of one block see different positions"
             raise UnsupportedLayer(f"the layer {self.block.text}", found, "use st.measure")
         values = self.block.numbers[self.which]
         numbers = {symbol: values[symbol.name] for symbol in form.parameters}

@@ -35,6 +35,7 @@ _ARGUMENTS = {
     **{f"adaptive_avg_pool{n}d": "input output_size" for n in (1, 2, 3)},
     "scaled_dot_product_attention": "query key value attn_mask dropout_p is_causal scale enable_gqa",
     "batch_norm": "input running_mean running_var weight bias training momentum eps",
+    "group_norm": "input num_groups weight bias eps",
     **dict.fromkeys(CONVOLUTIONS, "input weight bias stride padding dilation groups"),
     **dict.fromkeys(TRANSPOSED, "input weight bias stride padding output_padding groups dilation"),
     **dict.fromkeys(MATRIX_PRODUCTS, "input other"),
