@@ -38,8 +38,10 @@ def predict(model: nn.Module, inputs: Inputs, *, check: bool = True, seed: int =
 
     The model is read (``read``), and measured (``measure``) where the parts that were read begin and end. In each run
     of known layers the theory starts from the kernels that are measured at its entry, position by position, and the
-    Jacobian norm from there; behind parts that stay measured it starts anew. Where layers of a run mix tokens, it
-    starts from the Gram matrix over the tokens of each input.
+    Jacobian norm from there; behind parts that stay measured it starts anew. Where layers of a run mix tokens or
+    pixels, it starts from the Gram matrix over these of each input. Pixels in a run with a norm over a batch, with
+    windows that leave out edges, or that are more than 1024, are taken one by one, as if all were far from edges; a
+    note says where.
 
     Args:
         model: an ``nn.Module``.

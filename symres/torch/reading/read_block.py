@@ -121,6 +121,12 @@ class ReadBlock(Shown):
         >>> block = st.read(layer, torch.randn(2, 6, 32), check=False).blocks[0]
         >>> block.attention[0].heads, block.attention[0].head_width, block.attention[0].is_causal
         (4, 8, False)
+
+        A convolution, a dense layer where pixels are alike:
+
+        >>> block = st.read(torch.nn.Conv2d(8, 64, 3, padding=1), torch.randn(2, 8, 6, 6), check=False).blocks[0]
+        >>> block.text, block.windows[0].padding, block.of_positions.text
+        ("z' = Dense(z)", 'zeros', 'Conv(z)')
     """
 
     _names = MappingProxyType(
@@ -179,7 +185,9 @@ class ReadBlock(Shown):
             use = uses.get(str(C_W))
             if use is None or use.size == use.stride == (1,) * len(use.size):
                 return node
-            return Conv(u, C_W, C_b, window=around[str(C_W)], stride=use.stride[0], tag=tag)
+            shares = around[str(C_W)]
+            window = shares if 0 in sp.flatten(shares) else None
+            return Conv(u, C_W, C_b, len(shares), window, use.stride[0], tag=tag)
 
         return Layer(self.form.forward.replace(lambda node: isinstance(node, Dense), convolution))
 
@@ -317,7 +325,8 @@ def layer_value(
             found = "it depends on how many there are, and on their covariance"
             raise UnsupportedLayer(f"the {name} of a layer that mixes tokens", found, "ask .theory of the block")
         quantity = getattr(_derived(form), name)
-        values = {K: kernel, C: covariance, T: tokens, **{p: numbers[p.name] for p in form.parameters}}
+        values = {K: kernel, C: covariance, **{p: numbers[p.name] for p in form.parameters}}
+        values |= {T: tokens} if T in quantity.symbols else {}
         scores = max((float(atom.args[0].subs(values)) for atom in quantity.expr.atoms(SoftmaxOverlap)), default=0.0)
         if scores > _STRONG:
             found = f"scores have the variance {scores:.4g}, for which its sums are long"

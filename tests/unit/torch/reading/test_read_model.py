@@ -151,6 +151,18 @@ def test_convolutions_with_their_windows_and_a_pool(mode, pool):
     assert all(block.checks for block in reading.blocks) and "9 tokens" in reading.blocks[2].checks[0]
 
 
+@pytest.mark.parametrize("norm", [nn.GroupNorm(1, WIDTH), nn.LayerNorm([WIDTH, 4, 4])])
+def test_norms_over_channels_and_pixels(norm):
+    torch.manual_seed(0)
+    model = nn.Sequential(norm, nn.ReLU(), nn.Conv2d(WIDTH, WIDTH, 3, 2, 1))
+    (block,) = st.read(model, torch.randn(4, WIDTH, 4, 4)).blocks
+    normed = sr.activation("relu")(sr.LayerNorm(sr.z, "1e-5", over="positions"))
+    assert block.form == sr.Layer(dense(normed)) and block.checks
+    assert block.of_positions == sr.Layer(sr.Conv(normed, stride=2))
+    groups = st.read(nn.Sequential(nn.GroupNorm(2, WIDTH), model[2]), torch.randn(4, WIDTH, 4, 4))
+    assert "normalises over several axes" in groups.unrecognised[0].reason
+
+
 def test_circular_padding_is_read_before_convolutions_alone():
     def forward(x, conv):
         return conv(functional.pad(x, (1, 1, 1, 1), mode="circular").tanh())
