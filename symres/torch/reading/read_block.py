@@ -175,9 +175,9 @@ class ReadBlock(Shown):
     def of_positions(self) -> Layer | None:
         """The layer with convolutions where it has windows; None where the theory of grids has no such layer."""
         uses = {each.symbols[0]: use for each, use in zip(self.dense[0], self.windows, strict=True) if use is not None}
-        around = {name: use.around for name, use in uses.items()}
+        around = {name: shares for name, use in uses.items() if (shares := use.around) is not None}
         paddings = {use.padding for use in uses.values()} - {"none"}
-        if self.form is None or None in around.values() or len(paddings) > 1 or self.form.forward.has(BatchNorm):
+        if self.form is None or len(around) < len(uses) or len(paddings) > 1 or self.form.forward.has(BatchNorm):
             return None
 
         def convolution(node: Dense) -> Drawn:
