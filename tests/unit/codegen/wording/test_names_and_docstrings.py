@@ -77,6 +77,7 @@ def test_a_module_shows_what_it_holds_and_not_its_source():
 
 
 # ---- docstrings and warnings ----------------------------------------------------------------------------------------
+@pytest.mark.exhaustive
 def test_a_network_says_once_which_results_a_warning_is_about():
     module = sr.export(sr.network(["exp(z)*sin(z)"] * 2), progress=False)
     of = "of dual_kernel and dual_kernel_matrix: "

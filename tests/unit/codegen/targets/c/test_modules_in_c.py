@@ -70,7 +70,7 @@ MEANS = sp.symbols("m1 m2", real=True)
 
 
 @pytest.mark.parametrize("export", [
-    lambda: sr.network([sr.mlp("tanh"), sr.mlp("relu"), sr.mlp("tanh")]),
+    pytest.param(lambda: sr.network([sr.mlp("tanh"), sr.mlp("relu"), sr.mlp("tanh")]), marks=pytest.mark.exhaustive),
     lambda: sr.expect2("tanh", "silu"),
     pytest.param(lambda: sr.expect2("relu", "step", means=MEANS), marks=pytest.mark.exhaustive),  # half a minute
 ])  # fmt: skip
