@@ -112,7 +112,7 @@ def test_masks_and_rotations(kind):
     elif "rotary" in kind:
         options = {"turns": 1.0 / 10.0 ** torch.arange(8), "of_scores": 1.0 if "strong" in kind else 0.3}
     places, scores = {}, []
-    for seed in range(3 if "strong" in kind else 10):
+    for seed in range(6 if "strong" in kind else 10):
         torch.manual_seed(seed)
         model, inputs = transformer(tokens=tokens, **options)
         measured = st.predict(model, inputs, check=False, progress=False)
