@@ -85,6 +85,11 @@ def _average_1(K1, K2, C):
 
 
 # ---- helpers -----------------------------------------------------------------------------------------------------
+def _integers(count, like):
+    """0, 1, 2, ..., where another array is."""
+    return xp.arange(count)
+
+
 def _exact_correlation(K1, K2, C):
     """C/sqrt(K1*K2) and sqrt(1 - (C/sqrt(K1*K2))**2), without cancellation; 0 and 1 where a kernel vanishes."""
     size = xp.sqrt(K1) * xp.sqrt(K2)
@@ -155,11 +160,6 @@ _HIDDEN = 4.0  # roundings of <f**2> that hide what a series leaves of it
 def _eps(a):
     """The rounding of an array's type."""
     return float(xp.finfo(a.dtype).eps)
-
-
-def _integers(count, like):
-    """0, 1, 2, ..., where another array is."""
-    return xp.arange(count)
 
 
 def _clustered(scale, middle, step):
