@@ -216,7 +216,8 @@ class _Layer:
             return _lost(own) if _is_mean(role) else own
 
         shape = self._laws[z].own[side].shape
-        return np.array(np.broadcast_to(compiled(number), shape) if not compiled.roles else compiled(number))
+        values = compiled(number)  # behind a pool fewer pixels than the stream has
+        return np.array(values if compiled.roles else np.broadcast_to(values, shape))
 
     def _between(self, formula: PairFormula) -> Array:
         """The values for pairs of pixels; where both are equal, the formula of one."""
@@ -246,8 +247,8 @@ class _Layer:
                 return self._numbers[symbol]
             return values[symbol] if chosen is None else np.broadcast_to(values[symbol], chosen.shape)[chosen]
 
-        found = compiled(number)
-        return np.asarray(found) if chosen is not None else np.array(np.broadcast_to(found, shape))
+        result = compiled(number)
+        return np.asarray(result) if chosen is not None else np.array(np.broadcast_to(result, shape))
 
     def _are_one(self, formula: PairFormula) -> NDArray[np.bool_] | None:
         """Where all that stands in a formula has the same value at both pixels; None if it has nowhere."""

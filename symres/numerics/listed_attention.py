@@ -5,7 +5,8 @@ The scores ``s_ab`` of query a with key b are Gaussian, with covariances that a 
     Cov(s_ab, s_cd) = Q_ac K_bd R,    R = mean over frequencies f of cos(f*(a - b - c + d)), 1 without one
 
 To first order in them the weights are ``A_ab = (1 + ~s_ab)/n_a + ...`` over the n_a keys of a query, ``~`` being what
-its keys do not share. Strong scores are sampled. Changes of tokens are independent of tokens, so that those of scores
+its keys do not share; second-order terms of the weights add the variances ``~Var(s_ab)/2`` to the same order in the
+covariances of scores. Strong scores are sampled. Changes of tokens are independent of tokens, so that those of scores
 are Gaussian too.
 """
 
@@ -21,8 +22,8 @@ from .deferred_numpy import Array, np
 Estimate: TypeAlias = tuple[Array, Array]  # values, and how far they may be off
 
 _WEAK = 0.3  # variance of the scores up to which the first order is taken
-_SEED = 5
-_FEWEST, _MOST = 16, 2**13  # pairs of samples
+_SEED = 5  # so that equal calls give equal numbers
+_FEWEST, _MOST = 16, 2**13  # pairs of samples: their errors are estimated from them, and halve with four times as many
 _PRODUCTS = 2**31  # of numbers, in each matrix product over all pairs
 _AT_ONCE = 2**20  # entries of samples
 

@@ -93,12 +93,12 @@ def token_grams(
         return forward_ad.make_dual(primal.clone(), signs(rng, primal)) if name == start else None
 
     def run() -> None:
-        given, first = arguments.map(torch.clone), arguments.differentiable
+        passed, first = arguments.map(torch.clone), arguments.differentiable
         if first is not None:
             moved = note("input", first)
-            given = given if moved is None else given.with_differentiable(moved)
+            passed = passed if moved is None else passed.with_differentiable(moved)
         with watching(chosen, lambda site, tensor: note(names_of([site])[0], tensor)):
-            model(*given.args, **given.kwargs)
+            model(*passed.args, **passed.kwargs)
 
     with seeded(seed), kept(model, train=False), torch.no_grad(), plain_attention():
         try:

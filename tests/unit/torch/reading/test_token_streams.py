@@ -131,7 +131,7 @@ def test_masks_and_rotations(kind):
 def test_random_language_models(kind):
     """Small ones with weights drawn as their configurations say, block by block."""
     sizes = {"num_hidden_layers": 3, "hidden_size": 256, "num_attention_heads": 8, "vocab_size": 1000}
-    found = {}
+    of_places = {}
     for seed in range(5):
         torch.manual_seed(seed)
         if kind == "gpt2":
@@ -147,9 +147,9 @@ def test_random_language_models(kind):
         for row in measured.rows():
             names = ("kernel", "kernel_theory", "token_cosine", "token_cosine_theory")
             if math.isfinite(row["token_cosine_theory"]):
-                found.setdefault(row["place"], []).append([row[name] for name in names])
-    assert len(found) >= 6
-    for each in found.values():
+                of_places.setdefault(row["place"], []).append([row[name] for name in names])
+    assert len(of_places) >= 6
+    for each in of_places.values():
         assert_near(np.array(each))
 
 
