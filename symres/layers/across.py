@@ -234,7 +234,7 @@ class Pooled(Across):
 
     def averaged(self, of: GridGrams, gram: Array) -> Array:
         """That of all pairs, for each."""
-        return np.full_like(gram, of.grid.with_mean(gram).mean())
+        return of.grid.pooled(gram)
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,9 @@ class Lattice(Axis):
     Args:
         shape: the number of positions along each axis.
 
+    Attributes:
+        holds_batch: whether arrays have the positions of all inputs of a batch.
+
     Raises:
         DeclarationError: there is none, or one is no whole number above 0.
     """
@@ -64,6 +67,7 @@ class Lattice(Axis):
     shape: tuple[int, ...]
 
     pairs = ((1, 1), (1, 2))
+    holds_batch: ClassVar[bool] = False
 
     def __init__(self, *shape: Number) -> None:
         if not shape:
@@ -123,6 +127,10 @@ class Lattice(Axis):
     @abstractmethod
     def with_mean(self, covariances: Array) -> Array:
         """The covariances of each place with the average over all."""
+
+    def pooled(self, gram: Array) -> Array:
+        """The average over all pairs of positions, for each."""
+        return np.full_like(gram, self.with_mean(gram).mean())
 
     @abstractmethod
     def everywhere(self, values: Array) -> Array:

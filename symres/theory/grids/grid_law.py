@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from ...layers.across import Attend, GridGrams
 from ...layers.grids import Lattice, Modes, Pairs, Torus
 from ...layers.layouts import MEAN
 from ...numerics.deferred_numpy import Array, NDArray, np
-from .stretches import ONE, OTHER, Compiled, DrawStep, PairFormula, Role, Stretches
+from .stretches import ONE, OTHER, Compiled, DrawStep, MeanStep, PairFormula, Role, Stretches
 
 Changes: TypeAlias = Mapping[sp.Symbol, Array]  # covariances of changes of each source
 
@@ -67,8 +68,7 @@ class GridLaw:
                 continue
             grid = self._grid([step.value])
             values = np.broadcast_to(self._alone(step.value, {}, grid), grid.alone(grid.identity).shape)
-            is_shared = step.mean.over == "position"
-            self._statistics[step.mean.name] = grid, grid.everywhere(values) if is_shared else values
+            self._statistics[step.mean.name] = grid, grid.everywhere(values) if step.is_shared else values
         for divisor in formulas.divisors:
             if np.min(self._at(divisor, {}, state.grid, self._grid([divisor]).diagonal)) < _NOTHING:
                 found = "neurons at a position are 0, and have no direction for a normaliser"
@@ -89,6 +89,32 @@ class GridLaw:
         """Whether the rules of all draws are exact."""
         draws = self._formulas.law.program.draws
         return all(draw.across.is_exact(self._grams[draw.name]) for draw in draws)
+
+    @cached_property
+    def batch_variances(self) -> dict[sp.Symbol, float]:
+        """Relative variances, over channels, of variances over a batch, each of which is taken for one number.
+
+        Neurons with the covariances G of all positions have ``2 tr(G^2)/(tr G)^2``.
+        """
+        steps = [step for step in self._formulas.law.steps if isinstance(step, MeanStep)]
+        roles = [(step.mean.name, role) for step in steps for role in step.value.roles.values()]
+        of_batch = {name: role.name for name, role in roles if role.is_of_batch}
+        variances = {}
+        for name, source in of_batch.items() if self._laws[z].grid.holds_batch else ():
+            grid, gram = self._laws[source].grid, self._laws[source].kernel
+            means = grid.with_mean(gram)
+            centred = gram - means - means[:, np.newaxis] + means.mean()
+            variances[name] = 2 * float(grid.with_mean(centred**2).mean() / grid.alone(centred).mean() ** 2)
+        return variances
+
+    def _of_batch(self, slope: Compiled) -> float:
+        """By how much fluctuations of variances s over a batch change a slope that is in proportion to 1/s.
+
+        With the relative variance v, <1/s><s> is 1/(1 - v), as of a chi-squared law; and changes lose the share v/2
+        of what is parallel to the neurons, if their covariances are like those of the neurons.
+        """
+        names = {role.name for role in slope.roles.values()} & self.batch_variances.keys()
+        return math.prod((1 - v / 2) / (1 - v) for v in map(self.batch_variances.__getitem__, names))
 
     @property
     def attended(self) -> list[tuple[Attend, GridGrams]]:
@@ -225,8 +251,10 @@ class GridLaw:
         if not changes or not compiled.changes:  # or nothing moves it, or a jump
             return compiled(number)
         if (compiled, grid) not in self._slopes:  # all places of a grid are asked for together
-            slopes = ((compiled.roles[s], self._at(slope, {}, grid, pairs)) for s, slope in compiled.changes.items())
-            self._slopes[compiled, grid] = list(slopes)
+            self._slopes[compiled, grid] = [
+                (compiled.roles[s], self._of_batch(slope) * self._at(slope, {}, grid, pairs))
+                for s, slope in compiled.changes.items()
+            ]
         terms = (slope * self._of_role(role, changes, grid, pairs) for role, slope in self._slopes[compiled, grid])
         return reduce(operator.add, terms)
 
@@ -252,17 +280,17 @@ class GridLaw:
             return self._statistics[role.name][1][places[role.one.input]]
         labels, is_change = (role.one, role.other), role.one.is_tangent
         is_one_input = role.one.input == role.other.input
-        if MEAN in (role.one.input, role.other.input) or (pairs.is_apart and not is_one_input):
+        if (role.is_of_batch and not grid.holds_batch) or (pairs.is_apart and not is_one_input):
             return self._between(role.name)
         of = grid if is_change else self._laws[role.name].grid
         covariances = changes[role.name] if is_change else self._laws[role.name].kernel
-        if means := [label for label in labels if label.position == MEAN]:
+        if means := [label for label in labels if MEAN in label[:2]]:
             rows = of.with_mean(covariances)
             if len(means) == 2:
                 return float(rows.mean())
             if is_change and is_one_input:  # of a formula of one place that stands for two
                 return (rows[pairs.first] + rows[pairs.second]) / 2
-            (label,) = (label for label in labels if label.position != MEAN)
+            (label,) = (label for label in labels if label not in means)
             return rows[places[label.input]]
         if is_change:
             return covariances.ravel()[pairs.pick]

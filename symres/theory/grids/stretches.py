@@ -42,6 +42,11 @@ class Role(NamedTuple):
     one: Label
     other: Label | None = None
 
+    @property
+    def is_of_batch(self) -> bool:
+        """Whether an average over inputs is meant."""
+        return self.other is not None and MEAN in (self.one.input, self.other.input)
+
 
 class Compiled:
     """A formula for arrays.
@@ -130,10 +135,12 @@ class MeanStep:
     Args:
         mean: the instruction.
         value: at one place.
+        is_shared: whether all positions have the average over them: neurons of all were asked for, or of a batch.
     """
 
     mean: Mean
     value: Compiled
+    is_shared: bool
 
 
 @dataclass(frozen=True)
@@ -196,8 +203,10 @@ class StretchWalk(Walk):
             place: self._required(mean, self._value(EmpiricalAverage(((mean.integrand, place),), width=width)))
             for place in (ONE, OTHER)
         }
-        if values[ONE].has(Expectation) or (mean.over == "position" and not values[ONE].is_number):
-            self.steps.append(MeanStep(mean, Compiled(values[ONE], self.roles)))
+        compiled, is_shared = Compiled(values[ONE], self.roles), mean.over == "position"
+        is_shared |= not self.is_homogeneous and any(role.is_of_batch for role in compiled.roles.values())
+        if values[ONE].has(Expectation) or (is_shared and not values[ONE].is_number):
+            self.steps.append(MeanStep(mean, compiled, is_shared))
             values = {place: self.name(name, place) for place in values}
             self.roles |= {value: Role(name, place) for place, value in values.items()}
         self._statistics |= {(name, place): value for place, value in values.items()}
@@ -225,8 +234,8 @@ class StretchTangents(TangentWalk):
         super().__init__(law, {(ONE.tangent, OTHER.tangent): sp.S.Zero})
 
     def covariance(self, source: sp.Symbol, a: Label, b: Label) -> sp.Expr:
-        """The symbol of a covariance; nothing between a tangent and a neuron, or the inputs of a batch."""
-        is_apart = a.is_tangent and MEAN in (a.input, b.input)
+        """The symbol of a covariance; nothing between a tangent and a neuron, or inputs of a large batch."""
+        is_apart = a.is_tangent and MEAN in (a.input, b.input) and self._law.is_homogeneous
         return sp.S.Zero if a.is_tangent != b.is_tangent or is_apart else self._law.covariance(source, a, b)
 
     def at(self, expression: sp.Expr, a: Label) -> sp.Expr:

@@ -79,6 +79,12 @@ class StretchReading:
         return self._judged[0]
 
     @property
+    def is_gaussian(self) -> bool:
+        """Whether the stream behind it may be Gaussian; no, if all of it was read, and it is not a layer."""
+        is_read = self.equation is not None and not self.opaque and not self.equation.is_uneven
+        return self.layer is not None or not is_read
+
+    @property
     def reason(self) -> str:
         """Why it is not a layer; empty if it is one."""
         return self._judged[1]

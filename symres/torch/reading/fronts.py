@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .read_block import ReadBlock, layer_value
-from .token_streams import TokenLayer, cosines, mean_variance
+from .token_streams import BATCH, TokenLayer, mean_variance
 from .weight_checks import KERNEL_SCATTER
 
 _PER_WIDTH = 5.0  # relative correction of order 1/n in each layer that is allowed, times n
@@ -32,9 +32,17 @@ class Front:
     moved: float = 0.0  # by what chi changes if the kernel is off by its error
     shift: float = 0.0  # the sum of that over layers: a kernel that is off stays so
     tokens: Sequence[np.ndarray] = ()  # kernels of all pairs of tokens, of each input, where layers mix them
+    inputs: int = 1  # of a batch
     changes: Sequence[np.ndarray] = ()  # covariances of changes of tokens, from independent ones where the run begins
     cosine_error: float = 0.0  # of two tokens, absolute
     layer: TokenLayer | None = None  # the last one
+
+    @property
+    def token_cosine(self) -> float | None:
+        """The mean cosine of two different tokens; None where there are no two."""
+        if self.layer is None or not self.layer.has_several:
+            return None
+        return float(np.mean(list(map(self.layer.cosine, self.tokens))))
 
 
 @dataclass(frozen=True)
@@ -116,7 +124,7 @@ def _of_tokens(front: Front, block: ReadBlock, which: int) -> Passage:
     Tokens that differ scatter less on the average: draws that make the covariances B of what is added to Z give the
     mean kernel q the variance ``(2 mean(B^2) + 4 mean(B Z))/(n q^2)``, over all pairs of tokens.
     """
-    layer, span = TokenLayer(block, which, front.tokens), block.spans[which]
+    layer, span = TokenLayer(block, which, front.tokens, front.inputs), block.spans[which]
     law, tokens, skip = layer.laws[0], [each.next.kernel for each in layer.laws], layer.skip_weight**2
     changes = [each.tangent(change) for each, change in zip(layer.laws, front.changes, strict=True)]
     chi = mean_variance(changes) / mean_variance(front.changes)
@@ -126,9 +134,10 @@ def _of_tokens(front: Front, block: ReadBlock, which: int) -> Passage:
     made, turned = added.diagonal().mean() / inner, max(1 - skip * after / inner / moved.mean(), 0.0)
     neurons = math.sqrt(KERNEL_SCATTER / span.width * (added**2).mean()) / inner
     weights = math.sqrt((2 * added**2 + 4 * added * kept).mean().clip(0) / span.outputs) / inner
-    sizes = made * math.hypot(*layer.finite_sizes(span.inputs).values())
+    finite = layer.finite_sizes(span.inputs)
+    sizes = made * math.hypot(*finite.values())
     corrected = max(made, _OF_NORM) if layer.is_normalised else made
-    rho, before = cosines(tokens[0]), (1 - made) * cosines(front.tokens[0])
+    rho, before = layer.cosine(tokens[0]), (1 - made) * layer.cosine(front.tokens[0])
     drawn = max(rho - before, made * rho)  # parts of the cosine
     of_cosine = drawn**2 * KERNEL_SCATTER / span.width + (2 * drawn**2 + 4 * drawn * abs(before)) / span.outputs
     of_layer = (1 - rho) * math.hypot(math.sqrt(of_cosine), sizes, _PER_WIDTH * corrected / span.width)
@@ -140,6 +149,7 @@ def _of_tokens(front: Front, block: ReadBlock, which: int) -> Passage:
         turned,
         carried,
         faster,
+        turned * (2 * finite.get(BATCH, 0.0)) ** 2,
         more=sizes,
         corrected=corrected,
         scatter=math.hypot(neurons, weights),

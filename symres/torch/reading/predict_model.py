@@ -21,11 +21,12 @@ from ..measuring.place_signals import Prediction
 from ..measuring.signals import Measurement
 from ..models.call_arguments import CallArguments, Inputs
 from ..models.choosing import ChosenModules
+from ..models.keeping import in_train_mode
 from .fronts import Front, behind, rank_behind, scatter
 from .model_reading import Reading
 from .read_block import ReadBlock, StretchPlaces
 from .read_model import reading_of_run
-from .token_streams import MANY_TOKENS, TokenGrams, TokenLayer, TokenPlace, cosines, mean_variance, token_grams
+from .token_streams import MANY_TOKENS, TokenGrams, TokenLayer, TokenPlace, mean_variance, token_grams
 
 _TOO_MANY = 0.1  # relative, of the correction of many tokens
 _CAUTION = "tokens are as many as the order of the width: the first correction is known, the joint limit is not"
@@ -39,9 +40,10 @@ def predict(model: nn.Module, inputs: Inputs, *, check: bool = True, seed: int =
     The model is read (``read``), and measured (``measure``) where the parts that were read begin and end. In each run
     of known layers the theory starts from the kernels that are measured at its entry, position by position, and the
     Jacobian norm from there; behind parts that stay measured it starts anew. Where layers of a run mix tokens or
-    pixels, it starts from the Gram matrix over these of each input. Pixels in a run with a norm over a batch, with
-    windows that leave out edges, or that are more than 1024, are taken one by one, as if all were far from edges; a
-    note says where.
+    pixels, it starts from the Gram matrix over these of each input; where they normalise over the batch (in train
+    mode, in which such models are measured unless ``mode`` says otherwise), from that over positions of all inputs, of
+    some if these are many. Pixels whose windows leave out edges, or that are more than 1024, are taken one by one, as
+    if all were far from edges; a note says where.
 
     Args:
         model: an ``nn.Module``.
@@ -54,11 +56,11 @@ def predict(model: nn.Module, inputs: Inputs, *, check: bool = True, seed: int =
         The measurement with a theory at the end of each known layer: its columns ``kernel_theory`` and
         ``apjn_forward_theory``, ``token_cosine_theory`` where tokens are mixed, and ``apjn_backward_theory`` from where
         on all layers are known, with the error that the theory allows (corrections of order 1/n, of many tokens, few
-        heads and narrow ones, which a note names; the scatter of a single network; and the errors of what was measured
-        at the entry), and z-scores. The theory is one of these very inputs; what a z-score divides by is what
-        the theory allows and what random directions add, not how inputs differ, so that a few inputs or positions with
-        huge entries do not hide a difference. They do dominate the averages on both sides: what z-scores say is then
-        said about them.
+        heads and narrow ones, a small batch, which a note names; the scatter of a single network; and the errors of
+        what was measured at the entry), and z-scores. The theory is one of these very inputs; what a z-score divides by
+        is what the theory allows and what random directions add, not how inputs differ, so that a few inputs or
+        positions with huge entries do not hide a difference. They do dominate the averages on both sides: what z-scores
+        say is then said about them.
 
     Raises:
         DeclarationError: no part of the model is a known layer between observable places; and as ``read`` and
@@ -86,12 +88,14 @@ def predict(model: nn.Module, inputs: Inputs, *, check: bool = True, seed: int =
         )
     modules = {name: module for name, module in model.named_modules() if name in entered | left}
     chosen = ChosenModules(modules, entered, left)
+    has_batch = any(block.normalises_batch for block in reading.recognised)
+    train = in_train_mode(measured.setdefault("mode", "train" if has_batch else "eval"))
     measurement = measure(model, inputs, chosen, seed=seed, **measured)
     begun = _begun_by_tokens(reading)
     grams = TokenGrams()
     if begun:
-        grams = token_grams(model, CallArguments.of(inputs), chosen, begun, measurement.start, seed)
-    theory, notes = _theory(reading, measurement, grams)
+        grams = token_grams(model, CallArguments.of(inputs), chosen, begun, measurement.start, seed, train)
+    theory, notes = _theory(reading, measurement, grams, model.training if train is None else train)
     if _CAUTION in notes:
         warnings.warn(_CAUTION, UserWarning, stacklevel=2)
     return replace(measurement, theory=theory, notes=(*measurement.notes, *notes))
@@ -108,22 +112,24 @@ def _begun_by_tokens(reading: Reading) -> dict[str, TokenPlace]:
             runs[-1].append((block, block.of_positions, block.spans[which]))
     begun: dict[str, TokenPlace] = {}
     for run in filter(None, runs):
-        span, forms = run[0][2], [form for _, form, _ in run]
+        programs = [form.program for _, form, _ in run]
         attention = [use for block, *_ in run for use in block.attention]
         is_apart = any(use.is_causal or use.mask is not None or use.rope is not None for use in attention)
-        has_windows = any(form.forward.has(Conv) for form in forms)
-        is_large = has_windows and math.prod(span.positions) > _PIXELS
-        if any(form.program.has_positions for form in forms) and not is_large:
-            begun[span.entry] = TokenPlace(span.axis, is_apart or has_windows)
+        has_windows = any(form.forward.has(Conv) for _, form, _ in run)
+        is_batch = any(program.has_batch for program in programs)
+        if is_batch or any(program.has_positions for program in programs):
+            spans = [s for *_, s in run if not (has_windows or is_batch) or math.prod(s.positions) <= _PIXELS]
+            begun |= {s.entry: TokenPlace(s.axis, is_apart or has_windows, is_batch) for s in spans[:1]}
     return begun
 
 
 def _theory(
-    reading: Reading, measurement: Measurement, grams: TokenGrams
+    reading: Reading, measurement: Measurement, grams: TokenGrams, train: bool
 ) -> tuple[tuple[Prediction | None, ...], list[str]]:
     """A prediction for each place that has one, and what a user should know about them."""
     predictions: dict[str, Prediction] = {}
     front: Front | None = None
+    is_gaussian = True
     layers: list[tuple[StretchPlaces, Front | None]] = []
     alone: dict[str, None] = {}  # places whose pixels the theory takes one by one
     for number, which in reading.order:
@@ -132,9 +138,11 @@ def _theory(
         if front is None or (span.entry in grams.kernels and not len(front.tokens)):
             front = _measured_front(measurement, span, grams)
         try:
-            front = None if front is None or not block.is_known else behind(front, block, which)
+            is_unknown = not block.is_known or not is_gaussian or (block.normalises_batch and not train)
+            front = None if front is None or is_unknown else behind(front, block, which)
         except SymresError:  # a quantity that is not known
             front = None
+        is_gaussian = block.is_gaussian and (is_gaussian or (block.is_known and block.skip_weight == 0))
         layers.append((span, front))
         if front is not None and front.layer is None and any(use and max(use.size) > 1 for use in block.windows):
             alone[block.place] = None
@@ -143,7 +151,7 @@ def _theory(
             predictions[span.exit] = Prediction(
                 kernel=kernel,
                 kernel_error=kernel * front.kernel_error,
-                token_cosine=float(np.mean(list(map(cosines, front.tokens)))) if len(front.tokens) else None,
+                token_cosine=front.token_cosine,
                 token_cosine_error=front.cosine_error,
                 apjn_forward=norm,
                 apjn_forward_error=0.0 if norm is None else norm * math.hypot(front.jacobian_error, front.shift),
@@ -151,8 +159,12 @@ def _theory(
             )
     _add_backward(predictions, layers, measurement)
     notes = _notes([(span, front.layer) for span, front in layers if front is not None and front.layer is not None])
+    if not train and (places := [block.place for block in reading.recognised if block.normalises_batch]):
+        notes.append(f"no theory of running statistics: {', '.join(places)} (pass mode='train')")
+    if unlike := [block.place for block in reading.blocks if not block.is_gaussian]:
+        notes.append(f"the stream is not Gaussian behind {', '.join(unlike)}: no theory until all of it is drawn anew")
     if alone:
-        because = f"a norm over a batch, windows that leave out edges, or more than {_PIXELS} pixels"
+        because = f"windows that leave out edges, or more than {_PIXELS} pixels"
         notes.append(f"pixels one by one, as if all were far from edges: {', '.join(alone)} ({because})")
     return tuple(predictions.get(place.name) for place in measurement.places), notes
 
@@ -166,8 +178,8 @@ def _notes(layers: Sequence[tuple[StretchPlaces, TokenLayer]]) -> list[str]:
     if not sizes:
         return []
     said = ", ".join(f"{name} {value:.1%}" for name, value in sizes.items())
-    notes = [f"finite sizes that the theory allows for, in units of what attention adds to kernels: {said}"]
-    if sizes[MANY_TOKENS] > _TOO_MANY:
+    notes = [f"finite sizes that the theory allows for, in units of what layers add to kernels: {said}"]
+    if sizes.get(MANY_TOKENS, 0.0) > _TOO_MANY:
         notes.append(_CAUTION)
     return notes
 
@@ -179,7 +191,7 @@ def _add_backward(
     if not layers or (last := layers[-1][1]) is None:
         return
     ends = [place for place in measurement.places if place.name == layers[-1][0].exit]
-    tokens = len(last.tokens[0]) if len(last.tokens) else math.nan
+    tokens = len(last.tokens[0]) / last.layer.followed if last.layer is not None else math.nan
     is_output = measurement.output_entries == layers[-1][0].outputs * tokens  # seen through another view of it
     if not (math.isclose(ends[0].apjn_backward, 1.0, rel_tol=1e-3) if ends else is_output):
         return
@@ -216,7 +228,7 @@ def _measured_front(measurement: Measurement, span: StretchPlaces, grams: TokenG
         front = replace(front, rank=span.inputs)
     else:
         changes = grams.changes.get(span.entry, changes)
-    return replace(front, kernels=kernels, tokens=tokens, changes=changes)
+    return replace(front, kernels=kernels, tokens=tokens, changes=changes, inputs=measurement.inputs)
 
 
 def _jacobian_front(measurement: Measurement, span: StretchPlaces) -> Front | None:

@@ -18,7 +18,6 @@ from ...functions.records.softmax_family import SoftmaxOverlap
 from ...layers.layer import Layer
 from ...layers.mixing import Conv
 from ...layers.nodes import Dense, Drawn
-from ...layers.normalisation import BatchNorm
 from ...report.text.formula_text import Maths
 from ...theory.observables.layer_maps import CHI_PERP, KERNEL_MAP
 from ...theory.theory import Theory, derive
@@ -98,6 +97,7 @@ class ReadBlock(Shown):
         checks: comparisons with networks of random weights that the layer passed.
         spans: where each is in the run.
         unlike_draws: the places whose weights act on the stream of the model unlike independent draws.
+        is_gaussian: whether the stream behind may be Gaussian; it is not where an activation is added to it.
 
     Examples:
         >>> from torch.nn import Linear, ReLU, Sequential
@@ -125,15 +125,25 @@ class ReadBlock(Shown):
         A convolution, a dense layer where pixels are alike:
 
         >>> block = st.read(torch.nn.Conv2d(8, 64, 3, padding=1), torch.randn(2, 8, 6, 6), check=False).blocks[0]
-        >>> block.text, block.windows[0].padding, block.of_positions.text
-        ("z' = Dense(z)", 'zeros', 'Conv(z)')
+        >>> block.text, block.windows[0].padding, block.of_positions.text, block.normalises_batch
+        ("z' = Dense(z)", 'zeros', 'Conv(z)', False)
     """
 
     _names = MappingProxyType(
         {
             "parts": ("place", "places", "count", "activations", "activation", "norms", "opaque", "dense"),
-            "positions": ("attention", "windows", "of_positions"),
-            "layer": ("text", "is_known", "form", "form_theory", "layer", "layers", "theory", "skip_weight"),
+            "positions": ("attention", "windows", "of_positions", "normalises_batch"),
+            "layer": (
+                "text",
+                "is_known",
+                "is_gaussian",
+                "form",
+                "form_theory",
+                "layer",
+                "layers",
+                "theory",
+                "skip_weight",
+            ),
             "numbers": ("C_W", "C_b", "numbers"),
             "words": ("reason", "remarks", "checks", "unlike_draws"),
         }
@@ -154,6 +164,7 @@ class ReadBlock(Shown):
     checks: tuple[str, ...] = ()
     spans: tuple[StretchPlaces, ...] = field(default=(), repr=False)
     unlike_draws: tuple[str, ...] = ()
+    is_gaussian: bool = True
 
     @property
     def count(self) -> int:
@@ -177,7 +188,7 @@ class ReadBlock(Shown):
         uses = {each.symbols[0]: use for each, use in zip(self.dense[0], self.windows, strict=True) if use is not None}
         around = {name: shares for name, use in uses.items() if (shares := use.around) is not None}
         paddings = {use.padding for use in uses.values()} - {"none"}
-        if self.form is None or len(around) < len(uses) or len(paddings) > 1 or self.form.forward.has(BatchNorm):
+        if self.form is None or len(around) < len(uses) or len(paddings) > 1:
             return None
 
         def convolution(node: Dense) -> Drawn:
@@ -190,6 +201,11 @@ class ReadBlock(Shown):
             return Conv(u, C_W, C_b, len(shares), window, use.stride[0], tag=tag)
 
         return Layer(self.form.forward.replace(lambda node: isinstance(node, Dense), convolution))
+
+    @property
+    def normalises_batch(self) -> bool:
+        """Whether inputs are normalised together."""
+        return self.form is not None and self.form.program.has_batch
 
     @property
     def activation(self) -> Activation | None:

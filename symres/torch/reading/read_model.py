@@ -140,6 +140,7 @@ def _block(record: RunRecord, group: Sequence[StretchReading], generator: torch.
         windows=() if first.equation is None else tuple(use.window for use in first.equation.dense),
         opaque=first.opaque,
         reason=first.reason,
+        is_gaussian=first.is_gaussian,
         remarks=_remarks(group),
         spans=tuple(span_of(record, stretch) for stretch in group),
     )

@@ -19,6 +19,8 @@ from ...core.symbols import z
 from ...layers.grids import Listed, Wrapped
 from ...layers.mixing import Conv
 from ...layers.normalisation import Normaliser
+from ...layers.program import AxisMean, Mean
+from ...theory.grids.batch import Batch
 from ...theory.grids.grid_law import GridLaw, State
 from ...theory.grids.stretches import stretches
 from ..equations.formula_values import AttentionUse, factored
@@ -30,7 +32,8 @@ from ..probing.network_passes import plain_attention, signs
 from .read_block import ReadBlock
 
 _ENTRIES = 2**18  # of Gram matrices that the theory follows; those of two inputs at least
-MANY_TOKENS = "many tokens"
+_BATCH = 2**10  # positions of a batch that the theory follows together; those of two inputs at least
+MANY_TOKENS, BATCH = "many tokens", "batch"
 _ALIKE = 1.5  # in units of what n neurons scatter by
 _PROBES = 4  # directions of changes
 _UNSEEN = -1e4  # what masks add to scores of keys that are not seen, at most
@@ -42,10 +45,12 @@ class TokenPlace(NamedTuple):
     Args:
         axis: of the neurons, negative.
         is_apart: whether something that follows tells positions apart; if not, alike ones have a single covariance.
+        is_batch: whether inputs are normalised together, so that all have one matrix.
     """
 
     axis: int
     is_apart: bool
+    is_batch: bool
 
 
 @dataclass
@@ -68,27 +73,32 @@ def token_grams(
     places: Mapping[str, TokenPlace],
     start: str,
     seed: int,
+    train: bool | None,
 ) -> TokenGrams:
     """Gram matrices over tokens at some places.
 
     Args:
-        model: as it is in evaluation mode.
+        model: whose mode is ``train``.
         arguments: all inputs.
         chosen: the modules at which the places are.
         places: with their names, "input" among them perhaps.
         start: the place where changes begin.
         seed: of these, and of whatever draws random numbers.
+        train: train mode, evaluation mode, or None: that of each module.
     """
     grams, rng = TokenGrams(), np.random.default_rng(seed)
 
     def note(name: str, tensor: torch.Tensor) -> torch.Tensor | None:
         primal, change = forward_ad.unpack_dual(tensor)
-        if name in places and primal.ndim > 2 and primal[0].numel() > primal.shape[axis := places[name].axis]:
-            kernels, width = _products(primal, axis), primal.shape[axis]
+        is_batch = name in places and places[name].is_batch
+        is_wide = primal.ndim > 2 and name in places and primal[0].numel() > primal.shape[places[name].axis]
+        if is_wide or (is_batch and primal.ndim > 1):
+            axis, products = places[name].axis, _batch_products if is_batch else _products
+            kernels, width = products(primal, axis), primal.shape[axis]
             grams.kernels[name] = kernels if places[name].is_apart else [as_tokens(K, width) for K in kernels]
             if change is not None:
                 drawn = grams.changes.get(name, [np.zeros_like(K) for K in kernels])
-                news = _products(change, axis)
+                news = products(change, axis)
                 grams.changes[name] = [D + new / _PROBES for D, new in zip(drawn, news, strict=True)]
         return forward_ad.make_dual(primal.clone(), signs(rng, primal)) if name == start else None
 
@@ -100,7 +110,7 @@ def token_grams(
         with watching(chosen, lambda site, tensor: note(names_of([site])[0], tensor)):
             model(*passed.args, **passed.kwargs)
 
-    with seeded(seed), kept(model, train=False), torch.no_grad(), plain_attention():
+    with seeded(seed), kept(model, train=train), torch.no_grad(), plain_attention():
         try:
             for _ in range(_PROBES):
                 with forward_ad.dual_level():
@@ -119,6 +129,14 @@ def _products(tensor: torch.Tensor, axis: int) -> list[np.ndarray]:
     return list((rows @ rows.mT / rows.shape[2]).numpy())
 
 
+def _batch_products(tensor: torch.Tensor, axis: int) -> list[np.ndarray]:
+    """One Gram matrix, of all positions of the first inputs."""
+    moved = tensor.movedim(axis, -1)
+    positions = moved[0, ..., 0].numel()
+    followed = moved[: max(_BATCH // positions, 2)]
+    return _products(followed.reshape(1, -1, moved.shape[-1]), -1)
+
+
 def as_tokens(gram: np.ndarray, width: int) -> np.ndarray:
     """Covariances of tokens that are alike but for the scatter of n neurons, as if any two were; others as they are."""
     is_same = np.eye(len(gram), dtype=bool)
@@ -133,12 +151,14 @@ def mean_variance(kernels: Sequence[np.ndarray]) -> float:
     return float(np.concatenate([kernel.diagonal() for kernel in kernels]).mean())
 
 
-def cosines(kernel: np.ndarray) -> float:
-    """The mean cosine of two different tokens; 1 if there is one."""
-    if len(kernel) == 1:
+def cosines(kernel: np.ndarray, inputs: int = 1) -> float:
+    """The mean cosine of two different tokens of one of so many inputs; 1 if there is one."""
+    tokens = len(kernel) // inputs
+    if tokens == 1:
         return 1.0
     lengths = np.sqrt(kernel.diagonal())
-    return float((kernel / np.outer(lengths, lengths))[~np.eye(len(kernel), dtype=bool)].mean())
+    is_pair = np.kron(np.eye(inputs), 1 - np.eye(tokens)) > 0
+    return float((kernel / np.outer(lengths, lengths))[is_pair].mean())
 
 
 @dataclass(frozen=True)
@@ -148,12 +168,14 @@ class TokenLayer:
     Args:
         block: that it is a place of.
         which: of its places.
-        kernels: that go in, one matrix for each input.
+        kernels: that go in, one matrix for each input, or one of several inputs of a batch.
+        inputs: how many a batch has.
     """
 
     block: ReadBlock
     which: int
     kernels: Sequence[np.ndarray]
+    inputs: int
 
     @cached_property
     def laws(self) -> list[GridLaw]:
@@ -171,18 +193,38 @@ class TokenLayer:
         Raises:
             UnsupportedLayer: the theory has no such mask.
         """
-        form, count, shape = self.block.of_positions, len(self.kernels[number]), self.block.spans[self.which].positions
+        form, shape = self.block.of_positions, self.block.spans[self.which].positions
+        followed = self.followed
+        count = len(self.kernels[number]) // followed
         assert form is not None
         grids = {_positions(use, count, number) for use in self.block.attention}
         if form.forward.has(Conv) or not grids:
             is_closed = any(use is not None and use.padding == "circular" for use in self.block.windows)
-            grids.add((Wrapped if is_closed else Listed)(*(shape if math.prod(shape) == count else (count,))))
-        if len(grids) > 1:
+            grids.add((Wrapped if is_closed else Listed)(*(shape if shape and math.prod(shape) == count else (count,))))
+        mixed = [i for i in form.program.instructions if isinstance(i, AxisMean | Mean) and i.over == "position"]
+        is_batch = followed > 1 or form.program.has_batch
+        if len(grids) > 1 or (is_batch and (mixed or self.block.attention)):
             found = "several layers of one block see different positions"
             raise UnsupportedLayer(f"the layer {self.block.text}", found, "use st.measure")
+        if is_batch:
+            grids = {Batch(grids.pop(), followed, self.inputs)}
         values = self.block.numbers[self.which]
         numbers = {symbol: values[symbol.name] for symbol in form.parameters}
         return GridLaw(stretches(form, False), State(grids.pop(), self.kernels[number] * scale), numbers, off)
+
+    @property
+    def followed(self) -> int:
+        """Of how many inputs a matrix has the positions."""
+        return max(len(self.kernels[0]) // math.prod(self.block.spans[self.which].positions), 1)
+
+    @property
+    def has_several(self) -> bool:
+        """Whether an input has several tokens behind it."""
+        return len(self.laws[0].next.kernel) > self.followed
+
+    def cosine(self, kernel: np.ndarray) -> float:
+        """The mean cosine of two different tokens of an input, from covariances that come out."""
+        return cosines(kernel, self.followed)
 
     @property
     def is_normalised(self) -> bool:
@@ -201,18 +243,21 @@ class TokenLayer:
         """By what kernel (relative), cosine (absolute) and chi (relative) differ of another law of the first input."""
         identity = np.eye(len(self.kernels[0]))
         (kernel, cosine, chi), (up, nearer, faster) = (
-            (np.trace(law.next.kernel), cosines(law.next.kernel), np.trace(law.tangent(identity)))
+            (np.trace(law.next.kernel), self.cosine(law.next.kernel), np.trace(law.tangent(identity)))
             for law in (self.laws[0], other)
         )
         return abs(up / kernel - 1), abs(nearer - cosine), abs(faster / chi - 1)
 
     def finite_sizes(self, width: int) -> dict[str, float]:
-        """Corrections to the kernel of attention at finite sizes, relative, by their names; for one input.
+        """Corrections to what attention and normalised inputs of a batch add, relative, by their names; for one input.
 
-        With many tokens of n neurons, which overlap by ``n**-0.5``, kernels grow by ``sigma (q-p)^2/n`` q; with H heads
-        the attention of a token to itself scatters; with heads of d neurons scores are not Gaussian.
+        Over a batch, variances differ from channel to channel; their relative variance is 2/N for N independent
+        positions, whose inverse is the size. With many tokens of n neurons, which overlap by ``n**-0.5``, kernels grow
+        by ``sigma (q-p)^2/n`` q; with H heads the attention of a token to itself scatters; with heads of d neurons
+        scores are not Gaussian.
         """
-        sizes: dict[str, float] = {}
+        variances = self.laws[0].batch_variances.values()
+        sizes = {BATCH: max(variances) / 2} if variances else {}
         for (rule, grams), use in zip(self.laws[0].attended, self.block.attention, strict=True):
             scores = rule.scores(grams)
             S, counts, keys = scores.variance, scores.seen.sum(axis=1), grams.grams[0]

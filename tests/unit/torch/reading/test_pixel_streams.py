@@ -54,7 +54,7 @@ class ConvNext(nn.Module):
         return x + (self.factor * h).permute(0, 3, 1, 2)
 
 
-NORMS = {"channels": ChannelNorm, "channels and pixels": lambda width: nn.GroupNorm(1, width)}
+NORMS = {"channels": ChannelNorm, "channels and pixels": lambda width: nn.GroupNorm(1, width), "batch": nn.BatchNorm2d}
 
 
 def resnet(mode, norm, width=64):
@@ -67,10 +67,10 @@ def convnext(mode, width=64):
     return nn.Sequential(shrinking[0], *(ConvNext(width, mode) for _ in range(2)), shrinking[1], ConvNext(width, mode))
 
 
-def images(side, channels=3):
+def images(side, channels=3, count=2):
     """With correlations of near pixels."""
-    smooth = functional.avg_pool2d(torch.randn(2, channels, side + 2, side + 2), 3, 1)
-    return torch.randn(2, channels, side, side) + 4 * smooth
+    smooth = functional.avg_pool2d(torch.randn(count, channels, side + 2, side + 2), 3, 1)
+    return torch.randn(count, channels, side, side) + 4 * smooth
 
 
 def test_zeros_beyond_edges_are_predicted():
@@ -127,6 +127,53 @@ def test_windows_that_leave_out_edges_are_taken_pixel_by_pixel():
     assert "pixels one by one" in str(measured)
 
 
+def test_a_batch_is_predicted_in_train_mode():
+    """Two blocks of a pre-activation ResNet; by running statistics there is no theory, which a note says."""
+    torch.manual_seed(0)
+    model = nn.Sequential(conv(3, 64, "zeros"), *(Block(64, "zeros", nn.BatchNorm2d) for _ in range(2)))
+    inputs = images(4, count=8)
+    measured = st.predict(model, inputs, check=False, progress=False)
+    for row in measured.rows():
+        for name in ("kernel", "apjn_forward"):
+            assert row[f"{name}_theory"] == pytest.approx(row[name], rel=0.15)
+        assert row["token_cosine_theory"] == pytest.approx(row["token_cosine"], abs=0.05)
+    assert "add to kernels: batch " in str(measured)
+    running = st.predict(model, inputs, check=False, progress=False, mode="eval")
+    assert [math.isfinite(row["kernel_theory"]) for row in running.rows()] == [True, False, False]
+    assert "no theory of running statistics: 1 ... 2 (pass mode='train')" in str(running)
+
+
+def test_batches_of_rows():
+    """A perceptron with batch norms, of whose inputs some are alike."""
+    torch.manual_seed(0)
+    widths = [(16, 512), (512, 512), (512, 512)]
+    layers = [(nn.Linear(a, b, bias=False), nn.BatchNorm1d(b), nn.ReLU()) for a, b in widths]
+    model = nn.Sequential(*(part for layer in layers for part in layer), nn.Linear(512, 8))
+    inputs = torch.randn(1, 16) + torch.randn(12, 16)
+    for row in st.predict(model, inputs, check=False, progress=False).rows()[:-1]:
+        assert row["kernel_theory"] == pytest.approx(row["kernel"], rel=0.1)
+        assert row["apjn_forward_theory"] == pytest.approx(row["apjn_forward"], rel=0.1)
+
+
+class PostActivation(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.first, self.second = conv(width, width, "zeros"), conv(width, width, "zeros")
+
+    def forward(self, x):
+        return torch.relu(x + self.second(torch.relu(self.first(x))))
+
+
+def test_theory_ends_where_activations_are_added_to_the_stream():
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        conv(3, 64, "zeros"), nn.ReLU(), *(PostActivation(64) for _ in range(2)), conv(64, 64, "zeros")
+    )
+    measured = st.predict(model, images(4), check=False, progress=False)
+    assert [row["place"] for row in measured.rows() if math.isfinite(row["kernel_theory"])] == ["0"]
+    assert "not Gaussian behind 2 ... 3: " in str(measured)
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("mode", ["zeros", "circular"])
 @pytest.mark.parametrize("kind", [*NORMS, "convnext"])
@@ -136,7 +183,7 @@ def test_random_networks(kind, mode):
     for seed in range(5):
         torch.manual_seed(seed)
         model = convnext(mode) if kind == "convnext" else resnet(mode, kind)
-        inputs = images(16, 12) if kind == "convnext" else images(8)
+        inputs = images(16, 12) if kind == "convnext" else images(8, count=8 if kind == "batch" else 2)
         measured = st.predict(model, inputs, check=False, progress=False)
         for row in measured.rows():
             for name in ("kernel", "apjn_forward", "apjn_backward"):
