@@ -215,7 +215,7 @@ class Interpreter:
         """What a dense layer multiplies: its expression, factors of a norm in it, and the order of positions."""
         source = self._values[made.entering]
         if source.axis not in (None, made.axis):
-            raise NotRead(made.call, "a dense layer acts along an axis that is not the axis of the neurons")
+            raise NotRead(made.call, "a dense layer mixes positions, not neurons, which makes them unlike one another")
         expression = self._expression(source, made.call, uneven=True)
         return expression, source.uneven or Uneven(), source.order
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
@@ -226,8 +226,10 @@ class _Layering:
                 why = [self.found.reasons[c.number] for c in inner if c.number in self.found.reasons]
                 reason = (why or [MIXING])[0] if _is_attention(inner) else problem.reason
                 part = _part(module, call.name, reason, frozenset(c.number for c in inner))
+                cause = next((old.reason for old in opaque if old.calls < part.calls), reason)  # the others follow
+                part = replace(part, reason=cause)
                 if any(part.calls <= old.calls for old in opaque):  # even as it is it cannot stand in an equation
-                    part = _part(module, call.name, reason, frozenset(c.number for c in calls))
+                    part = _part(module, call.name, cause, frozenset(c.number for c in calls))
                 opaque = _merged([*opaque, part])
 
 

@@ -391,3 +391,24 @@ def test_models_that_return_a_loss_too_are_read():
 
     model = Computed(forward, nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4)))
     assert str(st.read(model, torch.randn(6, 8))).startswith("Computed: 2 of 2 parts are layers that the theory knows")
+
+
+class TokenMixing(nn.Module):
+    """The first half of a block of an MLP-Mixer."""
+
+    def __init__(self, width, tokens):
+        super().__init__()
+        self.norm, self.up, self.down = (
+            nn.LayerNorm(width),
+            nn.Linear(tokens, 2 * tokens),
+            nn.Linear(2 * tokens, tokens),
+        )
+
+    def forward(self, x):
+        mixed = self.down(functional.gelu(self.up(self.norm(x).transpose(1, 2))))
+        return x + mixed.transpose(1, 2)
+
+
+def test_weights_that_act_on_tokens_stay_measured():
+    (block,) = st.read(TokenMixing(32, 8), torch.randn(2, 8, 32), check=False).unrecognised
+    assert block.reason == "a dense layer mixes positions, not neurons, which makes them unlike one another"
