@@ -90,8 +90,8 @@ class Attention(Drawn):
         values["keys"] = Str("u") if is_self else equation(keys, "the keys of an Attention")
         return super().__new__(cls, u, *(values[name] for name in cls.settings), tag=tag)
 
-    def of_equal_tokens(self) -> Dense:
-        """What attention is where all tokens are equal, for which what it adds to kernels and gradients is largest."""
+    def of_equal_positions(self) -> Dense:
+        """A dense layer; what attention adds to kernels and gradients is largest there."""
         of = dict(zip(self.argument_names, self.args, strict=False))
         values = of["u"] if isinstance(of["keys"], Str) else of["keys"]
         return Dense(values, of["C_W"], of["C_b"] + of["C_O"] * of["C_bV"])
@@ -161,6 +161,10 @@ class Conv(Drawn):
         places = (sp.Integer(wide), shares, sp.Integer(whole(stride, "stride", 1)))
         return super().__new__(cls, u, scalar(C_W, "C_W"), scalar(C_b, "C_b"), *places, tag=tag)
 
+    def of_equal_positions(self) -> Dense:
+        """A dense layer."""
+        return Dense(*self.args[:3])
+
     def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
         """One draw, with a window of positions."""
         weight, bias, size, shares, stride, *_ = rest
@@ -228,6 +232,10 @@ class TokenMix(Drawn):
         """A new draw; numbers may be int, float, str, Fraction or sympy."""
         return super().__new__(cls, u, scalar(C_W, "C_W"), scalar(C_b, "C_b"), tag=tag)
 
+    def of_equal_positions(self) -> Dense:
+        """A dense layer, for kernels: each neuron is multiplied by the sum of the weights."""
+        return Dense(*self.args[:3])
+
     def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
         """One draw, with weights for positions."""
         return program.draw(u, rest[0], rest[1], sp.S.One, Mixed())
@@ -249,6 +257,10 @@ class Pool(Node):
         >>> readout.kernel_map.expr.expand()  # 3 K^2/4 + 3 (K^2 + 2 C^2)/4
         3*C**2/2 + 3*K**2/2
     """
+
+    def of_equal_positions(self) -> sp.Expr:
+        """What is averaged."""
+        return self.args[0]
 
     def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
         """What the program makes of it."""

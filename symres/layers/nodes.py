@@ -187,6 +187,10 @@ class Node(sp.Expr):
         """
         raise NotImplementedError(f"{type(self).__name__} must say how it is sampled")
 
+    def of_equal_positions(self) -> sp.Expr:
+        """The node where all positions have the same neurons; a node that mixes positions says what it is there."""
+        return self
+
     def _eval_derivative(self, s: sp.Symbol) -> sp.Expr:
         raise UnsupportedLayer(
             f"the derivative of {self} with respect to {s}",

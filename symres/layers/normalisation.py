@@ -155,6 +155,10 @@ class LayerNorm(Normaliser):
             raise DeclarationError(f"a LayerNorm over {over}", found, remedy)
         return cls._made(u, epsilon, Str(str(over)))
 
+    def of_equal_positions(self) -> LayerNorm:
+        """The norm at each position."""
+        return LayerNorm(*self.args[:2])
+
     def centre(self, averages: Averaging[N], u: N) -> N | float:
         """The average over the neurons."""
         return averages.mean(u)

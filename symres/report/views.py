@@ -99,8 +99,10 @@ def summary(theory: Theory) -> dict[str, Plain]:
 def advice(theory: Theory, depth: Number, width: Number, inputs_kernel: Number | None) -> Advice:
     """How to initialise networks of a layer."""
     layers, neurons, mean_square = require_size(depth, width, inputs_kernel)
-    if theory.has_positions and theory.is_exchangeable:
-        return advise_tokens(theory, layers, neurons, lambda alike: advice(alike, layers, neurons, mean_square))
+    if theory.has_positions:
+        return advise_tokens(
+            theory, layers, neurons, lambda alike, usual: advice(alike, layers, neurons, mean_square or usual)
+        )
     remark = "the search was given up: allow more work with symres.budget"
     return theory.attempted(
         Stage.ADVICE,

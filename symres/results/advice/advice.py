@@ -25,6 +25,7 @@ from .parts import (
 
 _SHORT = 4  # digits of what is measured
 _LITTLE = 0.001  # percent
+_OF_EQUAL = " whose positions are all equal"
 _FLAT = 0.005  # a power of the depth that is 0 to two decimals
 _SOURCE = {
     Origin.POINT: "This is the critical point: a layer keeps the kernel, and both susceptibilities are 1.",
@@ -113,9 +114,15 @@ def _draw_last(advice: Advice) -> str:
 def _end(end: TokenEnd) -> str:
     """What becomes of tokens."""
     kernel, cosine, gradient = (digits(value, _SHORT) for value in (end.kernel, end.similarity, end.gradient))
-    return (
+    said = (
         f"Behind them, {end.tokens} tokens of kernel 1 with nothing in common have the kernel {kernel} and the cosine "
         f"{cosine}; the squared gradient of all tokens moved alike is {gradient}."
+    )
+    if not end.crowding:
+        return said
+    return (
+        f"{said} Caution: these are many tokens for this width. Any two overlap by about n^(-1/2), which changes what "
+        f"attention adds to kernels by {100 * end.crowding:.2g} % at first order; the joint limit is not known."
     )
 
 
@@ -169,8 +176,9 @@ def _inputs(advice: Advice) -> list[tuple[Topic, str]]:
 
 def _tried(advice: Advice, trial: Trial) -> str:
     kernel, gradient = (_ratio(r) for r in (trial.mean.kernel_range, trial.mean.gradient_range))
+    networks = f"{trial.networks} networks of {_layers(advice)}{_OF_EQUAL * bool(advice.last)}"
     averages = (
-        f"Tried in {trial.networks} networks of {_layers(advice)}: averaged over them, the largest kernel of a layer "
+        f"Tried in {networks}: averaged over them, the largest kernel of a layer "
         f"is {kernel} times the smallest, the largest squared gradient {gradient} times the smallest"
     )
     if trial.leaving:

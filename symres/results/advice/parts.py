@@ -136,6 +136,7 @@ class TokenEnd:
     kernel: float  # of the last stream
     similarity: float  # the cosine of two of its tokens
     gradient: float  # ``J^{0,L}`` of all tokens moved alike
+    crowding: float = 0.0  # relative correction of attention, to first order, where tokens are many for this width
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,15 @@ import sympy as sp
 
 from ...core.errors import SymresError
 from ...core.symbols import C_W
+from ...functions.records.softmax_family import SoftmaxOverlap
 from ...layers.layer import Layer
 from ...layers.mixing import Attention
-from ...layers.nodes import Drawn
+from ...layers.nodes import Drawn, Node
 from ...layers.normalisation import Normaliser
 from ...layers.positions import USUAL_TOKENS, Tokens
 from ...numerics.brent import brent
 from ...results.advice.advice import Advice
-from ...results.advice.parts import Origin, TokenEnd
+from ...results.advice.parts import FACTOR, Origin, TokenEnd
 from ...theory.theory import Theory
 
 _WIDER = 4  # hidden neurons of a transformer's dense branch over those of its stream
@@ -29,42 +30,58 @@ _STD = 0.02  # of weights in GPT-2, BERT and ViT
 _SCORES = ("C_Q", "C_K")
 _ALIKE = 0.5  # similarity at the end of tokens that began with none
 _SMALLEST = 1e-6  # variance of weights that are drawn
+_CROWDED = 0.1  # tokens times variance of scores, over the width, from where on a caution is said
 _RTOL = 1e-3  # of the logarithm of a variance
+_CHANGED = (
+    "with these variances {0} layers change a kernel of 1 of {1} tokens with nothing in common to {2:.3g}, and the "
+    "squared gradient of all tokens moved alike by the factor {3:.3g}; without a number for the last weights symres "
+    "says which keep both"
+)
+_MIXED = "a node does not say what it is where all positions are equal: define of_equal_positions(self)"
 _COLLAPSE = "tokens become equal in {} layers, whatever the variances of last weights"
 
 
-def advise_tokens(theory: Theory, depth: int, width: int, advise: Callable[[Theory], Advice]) -> Advice:
+def advise_tokens(theory: Theory, depth: int, width: int, advise: Callable[[Theory, float | None], Advice]) -> Advice:
     """Advice for a layer of tokens: weights that give to the stream have one variance, others the variance 1/fan_in.
 
     Args:
         theory: of the layer.
         depth: number of layers.
         width: of the stream.
-        advise: for layers without positions.
+        advise: for layers without positions, and the mean square of inputs where that is given.
     """
     last, inner = _by_role(theory.layer.forward)
     names = [sorted({str(draw.args[1]) for draw in draws if draw.args[1].is_Symbol}) for draws in (last, inner)]
     inside = {name: 1.0 for name in (*names[1], *_SCORES) if name in theory.parameter_names}
-    alike = theory.layer.forward.replace(lambda e: isinstance(e, Attention), Attention.of_equal_tokens)
+    alike = theory.layer.forward.replace(lambda e: isinstance(e, Node), lambda node: node.of_equal_positions())
     renamed = {s: C_W if s.name in names[0] else inside.get(s.name, s) for s in alike.free_symbols}
     layer = Layer(alike.subs(renamed))
-    advice = advise(Theory(layer))
+    if layer.program.has_positions:
+        return Advice(depth, width, False, remark=_MIXED)
+    is_attended = theory.is_exchangeable and bool(theory.layer.forward.atoms(Attention))
+    size = theory.sequence_length if is_attended else sp.oo
+    tokens = Theory(theory.layer, Tokens(USUAL_TOKENS) if size.free_symbols else theory.positions)
+    is_fixed = is_attended and not layer.parameters
+    if is_fixed:
+        end = next(_ends(tokens, depth, width, {"": {}}), None)
+        if end is not None and not all(1 / FACTOR < change < FACTOR for change in (end.kernel, end.gradient)):
+            remark = _CHANGED.format(depth, size, end.kernel, end.gradient)
+            return Advice(depth, width, False, remark=remark, token_ends=(end,))
+    advice = advise(Theory(layer), 1.0 if is_fixed else None)  # larger inputs would only drown the branches
     if not advice.holds:
         return advice
     chosen = inside | advice.parameters | {"C_b": advice.C_b or 0.0}
-    size = theory.sequence_length
-    tokens = Theory(theory.layer, Tokens(USUAL_TOKENS) if size.free_symbols else theory.positions)
-    if names[0] and advice.C_W is not None:
+    if is_attended and names[0] and advice.C_W is not None:
         scale = where_apart(tokens, depth, chosen, names[0], min(advice.C_W, 1.0))
         if scale is None:
             return replace(advice, holds=False, origin=None, remark=_COLLAPSE.format(depth))
         if scale < advice.C_W:  # behind a norm neither kernels nor gradients tell that tokens become equal
-            advice = replace(advise(Theory(layer.subs(C_W=scale))), origin=Origin.BRANCH, C_W=scale)
+            advice = replace(advise(Theory(layer.subs(C_W=scale)), None), origin=Origin.BRANCH, C_W=scale)
     chosen |= dict.fromkeys(names[0], advice.C_W or 1.0)
-    ends = [*_ends(tokens, depth, {"": chosen})]
+    ends = [*_ends(tokens, depth, width, {"": chosen})] if is_attended else []
     if schemes := _schemes(last, inner, chosen, depth, width):
         free = theory.layer.forward.replace(lambda e: isinstance(e, Attention), _with_free_scores)
-        ends += _ends(Theory(Layer(free), tokens.positions), depth, schemes)
+        ends += _ends(Theory(Layer(free), tokens.positions), depth, width, schemes)
     parameters = {name: value for name, value in chosen.items() if name in theory.parameter_names}
     return replace(
         advice,
@@ -142,7 +159,7 @@ def _with_free_scores(attention: Attention) -> sp.Expr:
     return attention.func(*attention.args[:3], *symbols, *attention.args[5:])
 
 
-def _ends(theory: Theory, depth: int, schemes: Mapping[str, Mapping[str, float]]) -> Iterator[TokenEnd]:
+def _ends(theory: Theory, depth: int, width: int, schemes: Mapping[str, Mapping[str, float]]) -> Iterator[TokenEnd]:
     """What variances make of tokens of kernel 1 that have nothing in common; nothing where that is not known."""
     for name, values in schemes.items():
         numbers = {p: value for p, value in values.items() if p in theory.parameter_names}
@@ -151,4 +168,20 @@ def _ends(theory: Theory, depth: int, schemes: Mapping[str, Mapping[str, float]]
             gradient = theory.apjn(0, depth, 1, 0, tokens="all", **numbers)
         except SymresError:
             continue
-        yield TokenEnd(name, int(theory.sequence_length), float(kernel), float(shared / kernel), float(gradient))
+        ends = float(kernel), float(shared / kernel), float(gradient)
+        yield TokenEnd(name, int(theory.sequence_length), *ends, _crowding(theory, width, numbers))
+
+
+def _crowding(theory: Theory, width: int, numbers: Mapping[str, float]) -> float:
+    """By how much overlaps of order n^(-1/2) between T tokens with nothing in common change what attention adds.
+
+    Scores of variance S make it ``S/(n B)``, B being the overlap of attention; 0 for T S < n/10.
+    """
+    values = {**numbers, "K": 1, "C": 0}
+    of_layer = {p: values[p.name] for p in theory.kernel_map.symbols}
+    tokens, largest = int(theory.sequence_length), 0.0
+    for overlap in theory.kernel_map.definition.atoms(SoftmaxOverlap):
+        S, *others = (each.subs(of_layer) for each in overlap.args)
+        if tokens * S > _CROWDED * width:
+            largest = max(largest, float(S / width / SoftmaxOverlap(S, *others).evalf()))
+    return largest

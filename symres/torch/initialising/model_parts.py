@@ -92,7 +92,7 @@ class CanonicalForm:
         Raises:
             SymresError: the equation is not one of a layer.
         """
-        return Layer(self.forward.replace(Attention, lambda *args: Attention(*args).of_equal_tokens()))
+        return Layer(self.forward.replace(lambda e: isinstance(e, Attention), Attention.of_equal_positions))
 
     @property
     def is_linear(self) -> bool:

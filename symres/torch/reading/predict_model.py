@@ -226,8 +226,10 @@ def _measured_front(measurement: Measurement, span: StretchPlaces, grams: TokenG
     kernels, changes = np.concatenate([each.diagonal() for each in tokens]), [np.eye(len(each)) for each in tokens]
     if front.jacobian == 1.0:  # nothing came before
         front = replace(front, rank=span.inputs)
-    else:
-        changes = grams.changes.get(span.entry, changes)
+    elif span.entry in grams.changes:
+        changes = grams.changes[span.entry]
+    else:  # positions may change by different amounts
+        front = replace(front, jacobian=math.nan)
     return replace(front, kernels=kernels, tokens=tokens, changes=changes, inputs=measurement.inputs)
 
 

@@ -28,7 +28,7 @@ from ..models.call_arguments import CallArguments
 from ..models.choosing import ChosenModules
 from ..models.keeping import kept, seeded
 from ..models.observing import names_of, watching
-from ..probing.network_passes import plain_attention, signs
+from ..probing.network_passes import no_fused_encoders, plain_attention, signs
 from .read_block import ReadBlock
 
 _ENTRIES = 2**18  # of Gram matrices that the theory follows; those of two inputs at least
@@ -110,7 +110,7 @@ def token_grams(
         with watching(chosen, lambda site, tensor: note(names_of([site])[0], tensor)):
             model(*passed.args, **passed.kwargs)
 
-    with seeded(seed), kept(model, train=train), torch.no_grad(), plain_attention():
+    with seeded(seed), kept(model, train=train), torch.no_grad(), plain_attention(), no_fused_encoders():
         try:
             for _ in range(_PROBES):
                 with forward_ad.dual_level():

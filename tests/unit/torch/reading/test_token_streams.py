@@ -159,3 +159,27 @@ def test_masks_that_add_numbers_to_scores_stay_measured():
     model, inputs = transformer(blocks=1, tokens=6, width=64, mask=bias)
     measured = st.predict(model, inputs, check=False, progress=False)
     assert math.isnan(measured.rows()[0].get("token_cosine_theory", math.nan))
+
+
+class Vision(nn.Module):
+    """Tokens of which the first is small, and does not depend on the input; PyTorch fuses such encoder layers."""
+
+    def __init__(self, width=64):
+        super().__init__()
+        self.embedding, self.first = nn.Linear(8, width), nn.Parameter(0.02 * torch.randn(1, 1, width))
+        options = {"dropout": 0.0, "activation": "gelu", "batch_first": True, "norm_first": True}
+        self.block = nn.TransformerEncoderLayer(width, 4, 2 * width, **options)
+
+    def forward(self, x):
+        return self.block(torch.cat([self.first.expand(len(x), -1, -1), self.embedding(x)], 1))
+
+
+def test_changes_of_unlike_tokens_are_measured_where_theory_begins():
+    torch.manual_seed(0)
+    measured = st.predict(Vision().eval(), torch.randn(3, 6, 8), check=False, progress=False)
+    rows = [row for row in measured.rows() if row["place"].startswith(("block", "input of block"))]
+    assert len(rows) > 1
+    for row in rows:
+        if math.isfinite(row["apjn_forward_theory"]):
+            assert row["apjn_forward_theory"] == pytest.approx(row["apjn_forward"], rel=0.15)
+    assert sum(math.isfinite(row["apjn_forward_theory"]) for row in rows) >= 1
