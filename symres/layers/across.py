@@ -355,10 +355,11 @@ class Attend(Across):
 
     def _certain(self, of: GridGrams) -> Array | None:
         """The softmax vectors of all queries, where they do not fluctuate."""
-        seen = self._listed(of).visible
+        grid = self._listed(of)
+        seen = grid.visible
         C_Q, C_K, C_bQ = map(of.number, (self.C_Q, self.C_K, self.C_bQ))
         if self.is_tied:
-            scores = np.where(seen > 0, C_Q * of.grams[0], -np.inf)
+            scores = np.where(seen > 0, C_Q * grid.turned * of.grams[0], -np.inf)
             weights = np.exp(scores - scores.max(axis=1, keepdims=True))
         elif self.power == 1 or C_K == 0 or C_Q == C_bQ == 0:
             weights = seen
@@ -426,8 +427,9 @@ class Attend(Across):
 
     def _tied(self, T: sp.Expr, spread: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
         """The attention of a token to itself, and to each of the others."""
-        alone = 1 / (1 + (T - 1) * sp.exp(-self.C_Q * spread))
-        return alone, (1 - alone) / (T - 1)
+        less = sp.exp(-self.C_Q * spread)
+        alone = 1 / (1 + (T - 1) * less)
+        return alone, less * alone
 
     def _score(self, query: sp.Expr, spread: sp.Expr) -> sp.Expr:
         """The covariance of two scores."""

@@ -328,8 +328,10 @@ class Listed(Lattice):
         """A mask by its name, or what each row of it shows."""
         if isinstance(mask, str):
             return mask if mask == _CAUSAL else self._refuse(f"the mask {mask}", "it is unknown")
-        if np.shape(mask) != self.array_shape or not (seen := np.asarray(mask, dtype=bool)).any(axis=1).all():
+        if np.shape(mask) != self.array_shape or not (seen := np.asarray(mask) == 1).any(axis=1).all():
             self._refuse("a mask", "it has another shape, or a position that sees none")
+        if not (seen | (np.asarray(mask) == 0)).all():
+            self._refuse("a mask", "it has other entries than True where a query sees a key, and False")
         is_causal = np.array_equal(seen, np.tril(np.ones_like(seen)))
         return _CAUSAL if is_causal else tuple(map(tuple, seen.tolist()))
 
@@ -395,6 +397,13 @@ class Listed(Lattice):
         if isinstance(self.mask, tuple):
             return every * np.array(self.mask)
         return every if self.mask is None else np.tril(every)
+
+    @property
+    def turned(self) -> Array:
+        """By what rotary embeddings multiply products of queries (rows) and keys that have the same weights."""
+        places = np.arange(self._count)
+        turns = [np.cos(f * (places[:, np.newaxis] - places)) for f in self.frequencies]
+        return np.asarray(np.mean(turns, axis=0) if turns else np.ones(self.array_shape))
 
     def alone(self, covariances: Array) -> Array:
         """The diagonal."""

@@ -42,7 +42,8 @@ class Attention(Drawn):
         tag: the identity of this draw; made by the call.
 
     Raises:
-        DeclarationError: another scale; or weights are tied, with scores over sqrt(d).
+        DeclarationError: another scale; a negative variance; weights are tied, with scores over sqrt(d), or with keys
+            of another stream.
 
     Examples:
         Attention to uncorrelated tokens whose scores vanish is their average:
@@ -85,8 +86,14 @@ class Attention(Drawn):
             )
         numbers = {"C_W": C_W, "C_b": C_b, "C_Q": C_Q, "C_K": C_K, "C_bQ": C_bQ, "C_bV": C_bV, "C_O": C_O}
         values = {name: scalar(value, name) for name, value in numbers.items()}
+        if negative := [name for name, value in values.items() if value.is_negative]:
+            asked = f"attention with {negative[0]} = {values[negative[0]]}"
+            raise DeclarationError(asked, "a variance is not negative", f"pass {negative[0]} >= 0")
         values |= {"scale": Str(str(scale)), "tied": sp.Integer(bool(tied))}
         is_self = keys is None or isinstance(keys, Str)
+        if tied and not is_self:
+            found = "their scores are covariances of two streams, which tokens of one do not have"
+            raise DeclarationError("tied queries and keys of different streams", found, "pass tied=False")
         values["keys"] = Str("u") if is_self else equation(keys, "the keys of an Attention")
         return super().__new__(cls, u, *(values[name] for name in cls.settings), tag=tag)
 

@@ -31,6 +31,7 @@ class Arguments:
     directed: bool  # whether kernels must not be 0
     within: tuple[tuple[sp.Symbol, int, int], ...] = ()  # symbols that must lie strictly between two numbers
     members: sp.Expr = sp.oo  # the number of places of one input of which any two have the covariance C
+    absent: tuple[sp.Symbol, ...] = ()  # covariances of two positions, which must be 0
 
     def named(self, kernels: Sequence[Number], values: Mapping[str, Number]) -> dict[str, Number]:
         """Numbers by name, where those of kernels may have been passed by position.
@@ -95,6 +96,13 @@ class Arguments:
             require_range(self.asked, symbol, value)
             if self.directed and symbol in (K1, K2) and value == 0:
                 raise undirected(self.asked, symbol)
+        for symbol in self.absent:
+            if (covariance := number(values.get(symbol.name, 0), symbol.name)) != 0:
+                asked = f"{self.asked} at {symbol} = {float(covariance):.6g}"
+                found = "mixing makes tokens unlike one another unless they have no covariance"
+                raise DeclarationError(
+                    asked, found, f"pass {symbol} = 0: centre the tokens, and take an odd activation"
+                )
         self._require_covariance(exact, values)
         for symbol, low, high in self.within:
             if symbol in exact and not (exact[symbol] > low and exact[symbol] < high):

@@ -104,6 +104,7 @@ class Quantity(Shown):
         directed: whether kernels must not be 0: a normaliser needs the direction of an input.
         within: (symbol, low, high) of symbols that must lie strictly between two numbers.
         members: where one input has a kernel K and a covariance C, the number of places of which any two have it.
+        absent: covariances of two positions that must be 0: weights mix tokens that have none.
 
     Examples:
         >>> average = sr.expect("exp(z)")
@@ -140,6 +141,7 @@ class Quantity(Shown):
     directed: bool = False
     within: tuple[tuple[sp.Symbol, int, int], ...] = ()
     members: sp.Expr = sp.oo
+    absent: tuple[sp.Symbol, ...] = ()
 
     def __repr__(self) -> str:
         arguments = ", ".join(s.name for s in self.symbols)
@@ -375,7 +377,7 @@ class Quantity(Shown):
 
     @property
     def _arguments(self) -> Arguments:
-        return Arguments(self.name, self.symbols, self.unused, self.directed, self.within, self.members)
+        return Arguments(self.name, self.symbols, self.unused, self.directed, self.within, self.members, self.absent)
 
     def __call__(self, /, *kernels: Number, **values: Number) -> float:
         """The value as a float; of layers with attention it has twelve digits.

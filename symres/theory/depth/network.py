@@ -403,7 +403,7 @@ class Network(PositionNetwork, FluctuatingNetwork, DerivedNetwork, Shown):
             state["C"] = _mpf(named.pop("C"), "C")
         rows, states = [], [state]
         for layer, numbers in zip(self.layers, self._by_layer(named), strict=True):
-            if layer.covariance_map.directed and state["K"] == 0:
+            if layer.walks.is_directed and state["K"] == 0:
                 raise undirected("a network", KERNEL)
             rows.append((layer, state | numbers))
             follow = layer.token_maps.kernels(state | numbers) if layer.has_positions else None

@@ -74,7 +74,11 @@ class LayerObservable(Observable):
         if self.of_positions and walk.layout.positions != ONE:
             words["meaning"] = self.of_positions
         quantity = build(self.name, arguments, defined, walk.assignments, parameters=parameters, **words)
-        return replace(quantity, members=walk.layout.members)
+        absent: tuple[sp.Symbol, ...] = ()
+        if subject.is_uncorrelated:
+            layout = walk.layout
+            absent = (symbols.s, *(s for pair, s in layout.kernel.items() if not layout.is_one_position(pair)))
+        return replace(quantity, members=walk.layout.members, absent=absent)
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,9 @@ class LayerTheory(Subject):
             program = self.layer.program
             tokens = Tokens("oo") if program.is_uncorrelated else Tokens()
             object.__setattr__(self, "positions", tokens if program.has_positions else ONE)
+        elif not isinstance(self.positions, Axis):
+            remedy = "pass sr.Tokens(16), sr.Torus(8, 8) or sr.Listed(16)"
+            raise DeclarationError(f"positions={self.positions}", "they are none", remedy)
 
     phi_squared = Derived(layer_maps.PHI_SQUARED)
     kernel_map = Derived(layer_maps.KERNEL_MAP)

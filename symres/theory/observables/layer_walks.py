@@ -95,7 +95,7 @@ class LayerWalks:
     @cached_property
     def is_directed(self) -> bool:
         """Whether inputs of kernel 0 have no image: a normaliser of the layer divides by their size."""
-        divisors = () if self.layout.has_pairs else self.one.program.divisors
+        divisors = () if self.one.program.has_batch else self.one.program.divisors
         return any(_vanishes_at_zero(self.one, divisor) for divisor in divisors)
 
     @cached_property

@@ -184,7 +184,7 @@ class TokenMaps:
         for q in quantities:
             symbols = (*q.symbols, *q.unused)
             passed = {symbol.name: values[symbol.name] for symbol in symbols if symbol.name in values}
-            numbers |= Arguments(q.name, q.symbols, q.unused, q.directed, q.within, q.members).all_of(passed)
+            numbers |= Arguments(q.name, q.symbols, q.unused, q.directed, q.within, q.members, q.absent).all_of(passed)
         return numbers
 
     def _precise(

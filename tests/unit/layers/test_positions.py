@@ -88,9 +88,28 @@ def test_drawn_heads_have_these_kernels(tied):
     assert means[2] > 8 * errors[2] + 0.02 * own  # scores without effect would make all tokens equal
 
 
+def test_tied_heads_turn_with_rotary_embeddings():
+    """One head of 200,000 pairs of neurons, so wide that its scores are sharp."""
+    gram, turns, pairs = 0.5 * np.eye(4) + 0.5, (1.0, 0.3), 100_000
+    root, places = np.linalg.cholesky(gram), np.arange(4)
+    weights = np.random.default_rng(0).normal(size=(len(turns), 2, pairs, 4)) * np.sqrt(2)
+    heads = np.einsum("fspn,an->fspa", weights, root)
+    turned = [np.exp(1j * f * places) * (h[0] + 1j * h[1]) for f, h in zip(turns, heads, strict=True)]
+    scores = sum((h[:, :, None] * h[:, None].conj()).real.sum(0) for h in turned) / (2 * pairs * len(turns))
+    for mask in (None, "causal"):
+        softmax = np.exp(scores) * (np.tril(np.ones((4, 4))) if mask else 1)
+        softmax /= softmax.sum(1, keepdims=True)
+        layer = sr.layer('Attention(z, 1, 0, 2, 1, scale="1/d", tied=True)')
+        kernels = layer.derive(positions=sr.Listed(4, mask=mask, rope=turns)).kernels(1, gram)
+        assert kernels[1] == pytest.approx(softmax @ gram @ softmax.T, abs=3e-3)
+        assert not kernels.errors[1].any()
+
+
 def test_one_token_attends_to_itself():
     for text in (ATTENTION, 'Attention(z, C_A, 0, C_Q, C_K, scale="1/d")'):
         assert sr.layer(text).derive(positions=sr.Tokens(1)).kernel_map.expr == sp.Symbol("C_A", positive=True) * K
+    tied = sr.layer('z + Attention(z, 1/2, 0, 2, 1, scale="1/d", tied=True)').derive(positions=sr.Tokens(1))
+    assert [float(kernel) for kernel, _ in tied.kernels(2, K=1, C=1)] == [1, 1.5, 2.25]
 
 
 def test_queries_of_another_source():
@@ -114,6 +133,23 @@ def test_a_pool_of_neurons_is_their_average():
     [
         (lambda: sr.layer("Attention(z, tied=True)"), "grows like the square root of d_head"),
         (lambda: sr.layer('Attention(z, scale="2")'), "scale 2"),
+        (lambda: sr.layer('Attention(z, 1, 0, scale="1/d", tied=True, keys=-z)'), "keys of different streams"),
+        (lambda: sr.layer("Attention(z, 1, 0, -2, 1)"), "attention with C_Q = -2: a variance is not negative"),
+        (lambda: sr.layer("Attention(z, 1, 0, C_bV=-1/2)"), "attention with C_bV = -1/2"),
+        (lambda: sr.derive("relu", layer="transformer", positions=16), "positions=16: they are none; pass sr.Tokens"),
+        (lambda: sr.network([sr.transformer("relu")], positions="causal"), "positions=causal: they are none"),
+        (lambda: sr.Listed(2, mask=[[1, 0.5], [1, 1]]), "other entries than True"),
+        (
+            lambda: sr.derive(sr.transformer("relu", C_A=1, C_1=1, C_2=1), positions=sr.Tokens(4)).kernels(1, 0, 0),
+            "K = 0",
+        ),
+        (lambda: sr.layer("z + Conv(LayerNorm(z), 1, 0)").derive(positions=sr.Torus(4)).kernels(1, 0, 0), "K = 0"),
+        (lambda: sr.mixer("erf", C_1=1, C_2=1).derive().kernels(1, 1, C=0.8), "kernel_map at C = 0.8: mixing makes"),
+        (lambda: sr.mixer("erf", C_1=1, C_2=1).derive().covariance_map(1, 0.3), "covariance_map at C = 0.3: mixing"),
+        (
+            lambda: sr.mixer("erf", C_1=1, C_2=1).derive().tangent_map(K=1, C=0, t=1, s=1),
+            "tangent_map at s = 1: mixing",
+        ),
         (lambda: sr.layer("phi(Pool(phi(z))) + z", phi="relu"), "not Gaussian"),
         (lambda: sr.layer("z + Pool(relu(z))"), "mean of activations over positions"),
         (lambda: sr.mixer("relu").derive(positions=sr.Tokens("oo")).kernel_map, "unlike one another"),
