@@ -151,7 +151,7 @@ def nearest(name: str, names: list[str]) -> str:
 
 @dataclass(frozen=True)
 class _Token:
-    kind: str  # "number", "name", "operator" or "end"
+    kind: str  # "number", "name", "operator", "string" or "end"
     text: str
     start: int
 
@@ -170,7 +170,7 @@ class _Parser:
             start = blank.end()
         if start == len(self.text):
             return _Token("end", "", start)
-        for kind, pattern in (("number", _NUMBER), ("name", _NAME), ("operator", _OPERATOR)):
+        for kind, pattern in (("number", _NUMBER), ("name", _NAME), ("operator", _OPERATOR), ("string", _STRING)):
             if match := pattern.match(self.text, start):
                 return _Token(kind, match.group(), start)
         character = self.text[start]
@@ -331,6 +331,8 @@ class _Parser:
         while self._take(","):
             if setting := self._setting(function):
                 named[setting[0]] = setting[1]
+            elif self.token.kind == "string" and hasattr(function, "settings"):
+                arguments.append(self._next().text[1:-1])
             else:
                 arguments.append(self._comparison())
         self._close(opening, ")")
@@ -364,10 +366,12 @@ class _Parser:
         if (setting := getattr(function, "words", {}).get(name.text)) and name.text not in self.parameters:
             self._next()
             return setting, name.text
-        if name.text not in getattr(function, "settings", ()):
+        settings, sign = getattr(function, "settings", ()), _SETTING.match(self.text, name.start + len(name.text))
+        if sign is None or name.kind != "name" or not settings:
             return None
-        if (sign := _SETTING.match(self.text, name.start + len(name.text))) is None:
-            return None
+        if name.text not in settings:
+            remedy = getattr(function, "elsewhere", {}).get(name.text) or f"its arguments are u, {', '.join(settings)}"
+            raise self.error(name, f"an argument '{abbreviated(name.text, 30)}' that the node does not have", remedy)
         if rows := _LIST.match(self.text, sign.end()):
             self.token = self._read(rows.end())
             try:

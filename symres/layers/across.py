@@ -31,6 +31,9 @@ _STEP = sp.Dummy("step", real=True)
 _EQUAL = sp.Tuple()  # shares of a window
 _UNLIKE = 1e-12  # relative difference of covariances of keys that are not alike
 _MOST_EXACT = 2**6  # positions behind a mask, each pair of which has its own overlap
+UNLIKE = (
+    'positions are not alike then: pass positions=sr.Listed(16, mask="causal", rope=10000); scores are weak or sampled'
+)
 _AS_TOKENS = "pass positions=Tokens(16)"
 
 

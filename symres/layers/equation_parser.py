@@ -242,6 +242,11 @@ class _NodeCall:
         return self.node.argument_names[1:]
 
     @property
+    def elsewhere(self) -> Mapping[str, str]:
+        """What to do instead of passing it arguments that it does not have."""
+        return self.node.elsewhere
+
+    @property
     def words(self) -> Mapping[str, str]:
         """Words that stand for themselves, with the names of the arguments that they are values of."""
         return self.node.words

@@ -14,10 +14,14 @@ from sympy.core.symbol import Str
 from ..core.errors import DeclarationError, UnsupportedLayer
 from ..core.scalars import Number, equation, number, scalar, whole
 from ..core.symbols import C_W, C_b
-from .across import Attend, Mixed, Window
+from .across import UNLIKE, Attend, Mixed, Window
 from .nodes import Dense, Drawn, Instructions, N, Net, Node, Scores
 
 _POWERS = {"1/sqrt(d)": sp.S.Half, "1/d": sp.S.One}
+_FEW_HEADS = (
+    "leave it out: heads are many and wide; with few heads the branch is a mixture of Gaussians: kernels are right on "
+    "average, laws are not"
+)
 _NO, _YES = sp.S.Zero, sp.S.One
 
 
@@ -54,6 +58,10 @@ class Attention(Drawn):
     """
 
     argument_names = ("u", "C_W", "C_b", "C_Q", "C_K", "scale", "C_bQ", "C_bV", "C_O", "tied", "keys")
+    elsewhere: ClassVar = {
+        **dict.fromkeys(("mask", "rope", "is_causal", "causal"), UNLIKE),
+        **dict.fromkeys(("heads", "num_heads", "n_heads", "d_head", "head_dim"), _FEW_HEADS),
+    }
     settings: ClassVar = {
         **{"C_W": C_W, "C_b": C_b, "C_Q": _YES, "C_K": _YES, "scale": Str("1/sqrt(d)")},
         **{"C_bQ": _NO, "C_bV": _NO, "C_O": _YES, "tied": _NO, "keys": Str("u")},

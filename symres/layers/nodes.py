@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import sympy as sp
+from sympy.core.symbol import Str
 from sympy.printing.printer import Printer
 
 from ..activations import catalogue
@@ -120,6 +121,7 @@ class Node(sp.Expr):
     Attributes:
         argument_names: of an equation as text, in order.
         words: {word: name of an argument} of what may be written for ``argument="word"``.
+        elsewhere: {name: what to do instead} of arguments that a user may expect, and it does not have.
 
     Raises:
         DeclarationError: the class has the name of a function, an activation, a symbol or a node of symres; or a node
@@ -139,6 +141,7 @@ class Node(sp.Expr):
 
     argument_names: ClassVar[tuple[str, ...]] = ("u",)
     words: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    elsewhere: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     is_commutative = True
     is_extended_real = True
@@ -256,9 +259,11 @@ class Drawn(Node, abstract=True):
 
 
 def _shown(printer: Printer, value: sp.Basic) -> str:
-    """A setting in print; lists as lists."""
-    is_list = isinstance(value, sp.Tuple)
-    return f"[{', '.join(_shown(printer, part) for part in value)}]" if is_list else printer._print(value)
+    """A setting in print; lists as lists, and what is no name as a string, so that texts can be read again."""
+    if isinstance(value, sp.Tuple):
+        return f"[{', '.join(_shown(printer, part) for part in value)}]"
+    is_string = isinstance(value, Str) and not value.name.isidentifier() and printer.printmethod == "_sympystr"
+    return f'"{value}"' if is_string else printer._print(value)
 
 
 class Dense(Drawn):

@@ -14,6 +14,7 @@ import sympy as sp
 from ..core import symbols
 from ..core.errors import DeclarationError
 from ..core.scalars import scalar
+from .across import UNLIKE
 from .grids import Listed as Listed
 from .grids import Torus as Torus
 from .layouts import Axis, Exchangeable
@@ -21,7 +22,7 @@ from .layouts import Axis, Exchangeable
 USUAL_TOKENS = 16  # where somebody asks for numbers and names none
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Tokens(Exchangeable):
     """Tokens of which any two are alike: a sequence without order.
 
@@ -29,7 +30,7 @@ class Tokens(Exchangeable):
         size: their number, whole and positive; a parameter, T unless given; or oo.
 
     Raises:
-        DeclarationError: it is not such a number.
+        DeclarationError: it is not such a number; a mask or rotary embeddings, which tell tokens apart.
 
     Examples:
         >>> theory = sr.layer("Attention(z, 1, 0, 0, 1)").derive(positions=sr.Tokens(2))
@@ -39,8 +40,10 @@ class Tokens(Exchangeable):
 
     size: Any = symbols.T
 
-    def __post_init__(self) -> None:
-        size = sp.oo if self.size in (sp.oo, "oo") else scalar(self.size, "the number of tokens")
+    def __init__(self, size: Any = symbols.T, **unlike: Any) -> None:
+        if unlike:
+            raise DeclarationError(f"tokens with {', '.join(unlike)}", "they are alike, in any order", UNLIKE)
+        size = sp.oo if size in (sp.oo, "oo") else scalar(size, "the number of tokens")
         if size.is_number and size is not sp.oo and not (size.is_Integer and size >= 1):
             remedy = "pass a whole number above 0, or sr.Tokens() for a parameter T"
             raise DeclarationError(f"{size} tokens", "that is not a number of tokens", remedy)

@@ -82,7 +82,7 @@ class LayerTheory(Subject):
             object.__setattr__(self, "positions", tokens if program.has_positions else ONE)
         elif not isinstance(self.positions, Axis):
             remedy = "pass sr.Tokens(16), sr.Torus(8, 8) or sr.Listed(16)"
-            raise DeclarationError(f"positions={self.positions}", "they are none", remedy)
+            raise DeclarationError(f"positions={self.positions}", "it is not a layout of positions", remedy)
 
     phi_squared = Derived(layer_maps.PHI_SQUARED)
     kernel_map = Derived(layer_maps.KERNEL_MAP)

@@ -136,8 +136,11 @@ def test_a_pool_of_neurons_is_their_average():
         (lambda: sr.layer('Attention(z, 1, 0, scale="1/d", tied=True, keys=-z)'), "keys of different streams"),
         (lambda: sr.layer("Attention(z, 1, 0, -2, 1)"), "attention with C_Q = -2: a variance is not negative"),
         (lambda: sr.layer("Attention(z, 1, 0, C_bV=-1/2)"), "attention with C_bV = -1/2"),
-        (lambda: sr.derive("relu", layer="transformer", positions=16), "positions=16: they are none; pass sr.Tokens"),
-        (lambda: sr.network([sr.transformer("relu")], positions="causal"), "positions=causal: they are none"),
+        (
+            lambda: sr.derive("relu", layer="transformer", positions=16),
+            "positions=16: it is not a layout of positions; pass",
+        ),
+        (lambda: sr.network([sr.transformer("relu")], positions="causal"), "positions=causal: it is not a layout"),
         (lambda: sr.Listed(2, mask=[[1, 0.5], [1, 1]]), "other entries than True"),
         (
             lambda: sr.derive(sr.transformer("relu", C_A=1, C_1=1, C_2=1), positions=sr.Tokens(4)).kernels(1, 0, 0),
@@ -158,6 +161,12 @@ def test_a_pool_of_neurons_is_their_average():
         (lambda: sr.conv_resnet("relu", norm="batch").derive().kernel_map, "no variance over a batch"),
         (lambda: sr.layer("TokenMix(z, 1, C_b)").derive().kernel_map, "biases of positions"),
         (lambda: sr.Tokens(0), "not a number of tokens"),
+        (lambda: sr.Tokens(8, mask="causal"), "tokens with mask: they are alike.*positions=sr.Listed"),
+        (lambda: positions_of("Tokens(8, rope=100)"), "positions=sr.Listed"),
+        (lambda: sr.layer("Attention(z, 1, 0, heads=4)"), "'heads' that the node does not have.*mixture of Gaussians"),
+        (lambda: sr.layer('Attention(z, 1, 0, mask="causal")'), "positions=sr.Listed"),
+        (lambda: sr.layer("Conv(z, 1, 0, width=3)"), "its arguments are u, C_W, C_b, size, window, stride"),
+        (lambda: sr.layer('tanh("z")'), "unexpected"),
         (lambda: sr.Tokens("1/2"), "not a number of tokens"),
         (lambda: positions_of("Tokens"), "cannot be read"),
         (lambda: sr.transformer("relu", norm="batch"), "pass layer or rms"),
@@ -181,6 +190,7 @@ def test_texts_read_as_they_are_written():
         "h = z + Attention(LayerNorm(z)); h + Dense(relu(h))",
         "z + Conv(relu(z), 1, 0, size=5)",
         "Attention(z, tied=False)",
+        'Attention(z, 1, 0, 2, 1, "1/d", tied=True)',
     ):
         layer = sr.layer(text)
         assert sr.layer(layer.text) == layer

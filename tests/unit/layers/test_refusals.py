@@ -89,7 +89,7 @@ TEXTS = {
     "the name gamma is already used": [text("Dense(phi(b)*b), gamma = Dense(z)")],
     "the name b is already used": [text("Dense(phi(b)*b), b = Dense(z), b = Dense(phi(z))")],
     "a, b refer to each other": [text("Dense(phi(a)), a = b, b = a")],
-    "unexpected character '='": [text("Dense(phi(z), C_A=2)")],
+    "an argument 'C_A' that the node does not have": [text("Dense(phi(z), C_A=2)")],
     "it is empty": [text("Dense(phi(b)*b), b =")],
 }
 USUAL = {
