@@ -64,7 +64,8 @@ class GridGrams:
         grid: of the positions.
         grams: an array for each argument.
         number: the value of an expression in parameters.
-        off: how many of its errors a rule that is not exact adds to what it gives.
+        off: how many of its bounds a rule that is not exact adds to what it gives; of averages over samples whether it
+            takes others.
     """
 
     grid: Lattice
@@ -340,7 +341,7 @@ class Attend(Across):
         if (weights := self._certain(of)) is not None:
             return np.asarray(weights @ of.grams[0] @ weights.T)
         if not self.is_exact(of):
-            return _with_error(self.scores(of).kernel(), of)
+            return self._estimated(of, ListedAttention.kernel)
         return self._overlaps(of)[0].averages(of.grams[0])[of.grid.table.spread]
 
     def grid_tangent(self, of: GridGrams, changes: Sequence[Array]) -> Array:
@@ -349,7 +350,7 @@ class Attend(Across):
             return np.asarray(weights @ changes[0] @ weights.T)
         C_Q, C_K, C_bQ = map(of.number, (self.C_Q, self.C_K, self.C_bQ))
         if not self.is_exact(of):
-            return _with_error(self.scores(of).tangent(changes[0], C_K * C_Q * changes[-1]), of)
+            return self._estimated(of, lambda scores: scores.tangent(changes[0], C_K * C_Q * changes[-1]))
         (overlaps, spread), pick = self._overlaps(of), of.grid.table.pick
         queries = C_Q * of.grams[-1].ravel()[pick] + C_bQ
         moved = C_Q * changes[-1].ravel()[pick] * spread + queries * overlaps.excess(changes[0])
@@ -378,7 +379,13 @@ class Attend(Across):
     def scores(self, of: GridGrams) -> ListedAttention:
         """Those of any keys."""
         grid = self._listed(of)
-        return ListedAttention(self._queries(of), of.grams[0], grid.visible, grid.frequencies)
+        return ListedAttention(self._queries(of), of.grams[0], grid.visible, grid.frequencies, is_again=of.off > 0)
+
+    def _estimated(self, of: GridGrams, average: Callable[[ListedAttention], Estimate]) -> Array:
+        """An average over scores: if it is to be off, by its bound where they are weak, else of other samples."""
+        scores = self.scores(of)
+        values, errors = average(scores)
+        return np.asarray(values + of.off * errors * scores.is_weak)
 
     def _overlaps(self, of: GridGrams) -> tuple[MaskedOverlaps, float]:
         """The overlaps of all pairs of queries, and how much more a key has with itself than with another."""
@@ -442,11 +449,6 @@ class Attend(Across):
 def _numbers(shares: sp.Basic) -> Any:
     """Nested numbers as lists of floats."""
     return list(map(_numbers, shares)) if isinstance(shares, sp.Tuple) else float(shares)
-
-
-def _with_error(estimate: Estimate, of: GridGrams) -> Array:
-    values, errors = estimate
-    return np.asarray(values + of.off * errors)
 
 
 def _scaled(factor: sp.Expr, gram: Gram) -> Gram:

@@ -37,12 +37,14 @@ class ListedAttention:
         keys: K, Gram numbers of keys, of which values are made.
         seen: 1 where a query (row) sees a key, else 0.
         frequencies: of rotary embeddings, one for each pair of neurons; none without.
+        is_again: whether other samples are drawn than usual.
     """
 
     queries: Array
     keys: Array
     seen: Array
     frequencies: Sequence[float] = ()
+    is_again: bool = False
 
     @property
     def variance(self) -> float:
@@ -50,9 +52,14 @@ class ListedAttention:
         unshared = self._within(self._excess) * self._counts / np.maximum(self._counts - 1, 1)
         return float(unshared.max())
 
+    @property
+    def is_weak(self) -> bool:
+        """Whether the first order in the scores is taken; else they are sampled."""
+        return self.variance < _WEAK
+
     def kernel(self) -> Estimate:
         """``E sum_bd A_ab A_cd K_bd`` of all pairs of queries."""
-        if self.variance < _WEAK:
+        if self.is_weak:
             return self._to_first_order(self.keys, 0.0)
         scores = (self.queries, self.keys)
         return self._sampled([scores], lambda A, _: A @ self.keys @ A.swapaxes(1, 2))
@@ -65,7 +72,7 @@ class ListedAttention:
             queries: of queries, with the variance of the weights of keys.
         """
         Q, K = self.queries, self.keys
-        if self.variance < _WEAK:
+        if self.is_weak:
             return self._to_first_order(keys, queries * self._spread(K, K) + Q * self._spread(K, keys))
 
         def covariances(A: Array, change: Array) -> Array:
@@ -77,11 +84,17 @@ class ListedAttention:
     # ---- weak scores -------------------------------------------------------------------------------------------
 
     def _to_first_order(self, values: Array, of_scores: Array | float) -> Estimate:
-        """Averages over all pairs of keys, and what scores and their changes add, which is off by a part S of it."""
+        """Averages over all pairs of keys, and what scores and their changes add.
+
+        They are off by a part S of the largest of these for the queries: terms of the next order need not cancel where
+        those do.
+        """
         apart = np.where(self.seen > 0, self._excess - self._within(self._excess)[:, None], 0.0)
         unlike = (apart / self._counts[:, None]) @ self._rows(values).T / 2
-        added = self.queries * self._spread(values, self.keys) + unlike + unlike.T + of_scores
-        return self._pairs(values) + added, self.variance * added
+        parts = self.queries * self._spread(values, self.keys), unlike, unlike.T, of_scores
+        sizes = [np.broadcast_to(np.abs(part), values.shape) for part in parts]
+        largest = np.sqrt(np.sum(sizes, axis=0).max(axis=1))
+        return self._pairs(values) + sum(parts), self.variance * np.outer(largest, largest)
 
     @cached_property
     def _counts(self) -> Array:
@@ -138,7 +151,7 @@ class ListedAttention:
             laws: covariances of queries and keys, first of scores, then of what their changes are sums of.
             covariances: by weights and changes of scores.
         """
-        count, rng = len(self.keys), np.random.default_rng(_SEED)
+        count, rng = len(self.keys), np.random.default_rng(_SEED + self.is_again)
         cost = len(self._phases)
         pairs = int(np.clip(_PRODUCTS // (count**3 * cost), _FEWEST, max(_MOST // cost, _FEWEST)))
         roots = [(_root(queries), _root(keys)) for queries, keys in laws]

@@ -5,6 +5,7 @@ Where they make inputs parallel, or let them vanish, averages have a value and d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,11 +14,13 @@ from sympy.utilities.iterables import sift
 
 from ..core.errors import DeclarationError, NoClosedForm
 from ..core.scalars import Number, is_rounded, number
-from ..core.symbols import K1, K2, KERNELS, SHARED, C, K, T
+from ..core.symbols import K1, K2, KERNELS, P1, P2, SHARED, C, E, K, T
 from ..functions.balls import evaluate
 
 _ROUNDED = sp.Rational(1, 2**50)  # relative: by how much floats may exceed the largest covariance
 _LONGEST = 80  # characters of a call in a message
+_SHORT = 12  # characters of a number
+_SLACK = 1e-12  # relative, of floats
 _FEW = 15  # digits of a factor whose sign alone counts
 
 
@@ -124,17 +127,53 @@ class Arguments:
                         f"{self.asked} at C = {exact[C]}", "C**2 > K1*K2 is not a covariance", "pass |C| <= sqrt(K1*K2)"
                     )
                 exact[C] = sp.sign(exact[C]) * largest  # the user's own rounding of a correlation of 1 or -1
+        members = exact.get(T, self.members)
         if {K, C} <= exact.keys():
-            members = exact.get(T, self.members)
-            least = -exact[K] / sp.Max(members - 1, 1) if members.is_number else -exact[K]
-            if not least <= exact[C] <= exact[K]:
-                is_batch = members is sp.oo
-                found = f"no {members} places have these covariances"
-                raise DeclarationError(
-                    f"{self.asked} at K = {exact[K]}, C = {exact[C]}",
-                    "the mean covariance of a large batch is not negative" if is_batch else found,
-                    "pass 0 <= C <= K" if is_batch else f"pass C from {least} to K",
-                )
+            self._require_members(exact, values, K, C, members)
+        if {K1, K2, C, P1, P2, E} <= exact.keys():
+            self._require_members(exact, values, K1, P1, members)
+            self._require_members(exact, values, K2, P2, members)
+            self._require_sequences(exact, members)
+
+    def _require_members(
+        self,
+        exact: dict[sp.Symbol, sp.Expr],
+        values: Mapping[str, Number],
+        kernel: sp.Symbol,
+        covariance: sp.Symbol,
+        members: sp.Expr,
+    ) -> None:
+        """Refuse a kernel and a covariance that so many places cannot have; a rounded one is put right in ``exact``."""
+        most = exact[kernel]
+        least = -most / sp.Max(members - 1, 1) if members.is_number else -most
+        nearest = sp.Min(sp.Max(exact[covariance], least), most)
+        excess = abs(exact[covariance] - nearest)
+        if excess.is_positive and excess <= _ROUNDED * most and is_rounded(values[covariance.name]):
+            exact[covariance] = nearest
+        elif excess != 0:
+            is_batch = members is sp.oo
+            named = f"{kernel} = {_readable(most)}, {covariance} = {_readable(exact[covariance])}"
+            found = f"no {members} places have these covariances"
+            raise DeclarationError(
+                f"{self.asked} at {named}",
+                "the mean covariance of a large batch is not negative" if is_batch else found,
+                f"pass {covariance} from {0 if is_batch else _readable(least)} to {kernel}",
+            )
+
+    def _require_sequences(self, exact: dict[sp.Symbol, sp.Expr], members: sp.Expr) -> None:
+        """Refuse covariances of two sequences whose mean tokens, or differences of tokens, have none such."""
+        if not members.is_number:
+            return
+        one, first, two, second, same, other = (float(exact[s]) for s in (K1, P1, K2, P2, C, E))
+        others = float(members) - 1
+        means = (first, second, other)
+        if math.isfinite(others):
+            means = (one + others * first, two + others * second, same + others * other)
+        for product, both in ((means[0] * means[1], means[2]), ((one - first) * (two - second), same - other)):
+            if both**2 > product * (1 + _SLACK) + _SLACK * one * two:
+                asked = f"{self.asked} at C = {same:g}, E = {other:g}"
+                remedy = "pass C and E of sequences that there are: |C - E| <= sqrt((K1 - P1)*(K2 - P2))"
+                raise DeclarationError(asked, f"no two sequences of {members} tokens have these covariances", remedy)
 
 
 def undirected(asked: str, symbol: sp.Symbol) -> DeclarationError:
@@ -194,6 +233,11 @@ def value_at_the_edge(asked: str, defined: sp.Expr, exact: Mapping[sp.Symbol, sp
             "pass values close to it",
         )
     return endless.pop()
+
+
+def _readable(value: sp.Expr) -> str:
+    """A number as a short fraction, or a decimal."""
+    return str(value) if len(str(value)) < _SHORT else f"{float(value):.10g}"
 
 
 def _towards(defined: sp.Expr, exact: Mapping[sp.Symbol, sp.Expr]) -> tuple[sp.Expr, sp.Symbol]:

@@ -100,11 +100,15 @@ class GridNetwork:
         return pairs or self._with_errors(lambda laws: [state.kernel for state in self._states(laws)])
 
     def _with_errors(self, of_laws: Callable[[list[GridLaw]], list[Array]]) -> Estimates[Array]:
-        """Arrays from the laws, and how much they change if rules that are not exact are off by their errors."""
+        """Arrays from the laws, and how much they change if rules that are not exact are off by their errors.
+
+        The mean over all entries stands for entries that two sets of samples leave alike by chance.
+        """
         values = of_laws(self._laws)
         if self._moved is self._laws:
             return Estimates(values, [np.zeros(value.shape) for value in values])
-        return Estimates(values, [abs(off - value) for off, value in zip(of_laws(self._moved), values, strict=True)])
+        changes = [abs(off - value) for off, value in zip(of_laws(self._moved), values, strict=True)]
+        return Estimates(values, [np.maximum(change, np.sqrt((change**2).mean())) for change in changes])
 
     def tangents(self, first: int, last: int, is_alike: bool) -> Estimates[Array]:
         """The covariances of changes of the stream behind each of some layers, with errors.

@@ -13,6 +13,7 @@ from symres.layers.positions import positions_of
 TOKENS = Layout(ONE, Exchangeable(T))
 SEQUENCES = Layout(TWO, Exchangeable(T))
 ATTENTION = "Attention(z, C_A, 0, C_Q, C_K)"
+FOUR = sr.layer("Attention(LayerNorm(z), 1, 0)").derive(positions=sr.Tokens(4))
 
 
 def test_every_layout_has_its_classes():
@@ -175,6 +176,9 @@ def test_a_pool_of_neurons_is_their_average():
             lambda: sr.layer(ATTENTION).derive(positions=sr.Tokens(4)).kernel_map(K=1, C=-0.5, C_A=1, C_Q=1, C_K=1),
             "no 4 places have these covariances",
         ),
+        (lambda: FOUR.sequence_map(K1=1, P1=-0.9, K2=2, P2=0.3, C=0.1, E=0.1), "pass P1 from -1/3 to K1"),
+        (lambda: FOUR.sequence_map(K1=1, P1=0.2, K2=2, P2=0.3, C=0.5, E=1.3), "no two sequences of 4 tokens"),
+        (lambda: FOUR.sequence_map(K1=1, P1=0.2, K2=2, P2=0.3, C=1.4, E=-1.4), "no two sequences of 4 tokens"),
         (lambda: sr.derive("relu", layer="transformer").jacobian(0, 1, 1, C=0), "tokens move one another"),
         (lambda: sr.derive("relu").similarity(2, 1, 0, C_W=1, C_b=0), "have no positions"),
         (lambda: sr.derive("relu", layer="transformer").vertex(2, 1), "without positions"),
@@ -183,6 +187,12 @@ def test_a_pool_of_neurons_is_their_average():
 def test_refusals(ask, said):
     with pytest.raises(sr.SymresError, match=said):
         ask()
+
+
+def test_covariances_at_the_edge_may_be_rounded():
+    sixteen = sr.layer("z + Attention(z, 1, 0)").derive(positions=sr.Tokens(16))
+    assert float(sixteen.kernels(1, 1, -1 / 15)[0][1]) == -1 / 15
+    assert sixteen.kernel_map(K=1, C=-1 / 15) == pytest.approx(float(sixteen.kernel_map(K=1, C="-1/15")), rel=1e-12)
 
 
 def test_texts_read_as_they_are_written():

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import symres as sr
+from symres.numerics import listed_attention
 from symres.numerics.listed_attention import ListedAttention
 
 COUNT = 6
@@ -69,3 +71,32 @@ def test_keys_that_are_first_ones_are_summed_as_any():
     seen = MASKS["causal"][np.ix_(order, order)]
     other = ListedAttention(0.1 * moved[0], moved[0], seen).tangent(moved[1], 0.1 * moved[1])[0]
     assert np.allclose(causal[np.ix_(order, order)], other, rtol=1e-12)
+
+
+def test_bounds_of_weak_scores_hold_where_terms_cancel(monkeypatch):
+    """Kernels of rank 2, whose entries have both signs; beside samples, with 4 of their standard errors."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        rows = rng.normal(size=(4, 2))
+        K = rows @ rows.T
+        scale = rng.uniform(0.02, 0.25) / ListedAttention(K, K, MASKS["causal"][:4, :4]).variance
+        attention = ListedAttention(scale * K, K, MASKS["causal"][:4, :4])
+        value, bound = attention.kernel()
+        with monkeypatch.context() as patched:
+            patched.setattr(listed_attention, "_WEAK", 0.0)
+            sampled, error = attention.kernel()
+        assert (abs(value - sampled) < bound + 4 * error + 1e-12).all()
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("text", ["LayerNorm(Attention(z, 1, 0, 4))", "z + Attention(LayerNorm(z), 1, 0, 8)"])
+def test_errors_of_sampled_stacks_are_those_of_other_samples(text, monkeypatch):
+    rows = np.random.default_rng(1).normal(size=(8, 6))
+    theory = sr.layer(text).derive(positions=sr.Listed(8, mask="causal"))
+    values, errors = [], []
+    for seed in range(10, 42, 2):
+        monkeypatch.setattr(listed_attention, "_SEED", seed)
+        kernels = theory.kernels(3, rows @ rows.T / 6)
+        values.append(kernels[-1]), errors.append(kernels.errors[-1])
+    ratios = np.std(values, axis=0, ddof=1) / np.median(errors, axis=0)
+    assert 0.3 < np.median(ratios) < 1.3 and ratios.max() < 2

@@ -139,7 +139,9 @@ def test_tokens_of_a_random_gpt2():
         cosines = (kernels[depth] / np.outer(lengths, lengths))[np.triu_indices(256, 1)]
         assert abs(cosines.mean() - cosine) < 4 * error
     assert np.allclose(kernels[1].diagonal()[[0, -1]], [0.0104, 0.0063], rtol=0.04)
-    assert max(error.max() / kernel.max() for error, kernel in zip(kernels.errors, kernels, strict=True)) < 1e-3
+    assert (
+        max(error.max() / kernel.max() for error, kernel in zip(kernels.errors, kernels, strict=True)) < 2e-3
+    )  # bounds
 
 
 @pytest.mark.parametrize(
