@@ -16,13 +16,7 @@ from .differentiable import function_lines, lines_with_arrays
 
 
 class DifferentiableTarget(ArrayTarget):
-    """A target whose library differentiates what it computes.
-
-    Attributes:
-        as_arrays: the function of the run-time library that makes arrays of arguments.
-    """
-
-    as_arrays: str
+    """A target whose library differentiates what it computes."""
 
     def inlined(self, component: Component) -> sp.Expr | None:
         """What stands in a layer of a network: always a call, as components have derivatives of their own."""
@@ -34,7 +28,7 @@ class DifferentiableTarget(ArrayTarget):
         comma = "," * (len(function.arguments) == 1)
         listed = ", ".join(map(variable, function.arguments))
         inner = Definition(f"{name}({listed})", function_lines(function, self.dialect))
-        return [f"{given}{comma} = {self.as_arrays}({given})", f"return {name}({given})"], [inner]
+        return [f"{given}{comma} = _of_one_type({given})", f"return {name}({given})"], [inner]
 
     def lines(self, names: Mapping[sp.Symbol, str], results: Sequence[tuple[str, sp.Expr]], like: str) -> list[str]:
         """Assignments that compute results."""

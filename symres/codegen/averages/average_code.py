@@ -11,7 +11,7 @@ from dataclasses import replace
 import sympy as sp
 
 from ...core.atoms import ActivationNode, AverageNode
-from ...core.symbols import K1, K2, C, K, z
+from ...core.symbols import C, z
 from ..emission.emitter import Dialect, Emitter, Source, defined, literal, variable
 from ..stable.primitives import AtMost, determinant
 from ..stable.rewrites import stabilise
@@ -198,23 +198,10 @@ def _joined(node: AverageNode) -> Terms:
 
 def slopes(expr: sp.Expr, symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Expr]:
     """The derivative of a sum of averages in each argument, in averages."""
-    out = {}
-    nodes = {node: sp.Dummy() for node in averages(expr)}
-    linear = expr.xreplace(nodes)
-    for s in symbols:
-        if s in (K1, K2):
-            out[s] = sp.Add(*(linear.diff(d) * variance_slope(node, s == K1) for node, d in nodes.items()))
-        elif s == C:
-            out[s] = sp.Add(*(linear.diff(d) * covariance_slope(node) for node, d in nodes.items()))
-        elif s == K:
-            out[s] = expr.diff(s)
-        elif C in symbols and any(_moves_a_jump(s, node) for node in nodes):
-            back = {d: node for node, d in nodes.items()}
-            moved = (linear.diff(d) * singular_slopes.parameter_slope(node, s) for node, d in nodes.items())
-            out[s] = sp.Add(linear.diff(s).xreplace(back), *moved)
-        else:
-            out[s] = expr.xreplace({node: _written_out(node, s) for node in nodes}).diff(s)
-    return out
+    nodes = averages(expr)
+    if C in symbols:
+        return singular_slopes.pair_slopes(expr, symbols, nodes, singular_slopes.IntegratedSlopes)
+    return {s: expr.xreplace({node: _written_out(node, s) for node in nodes}).diff(s) for s in symbols}
 
 
 def _written_out(node: AverageNode, parameter: sp.Symbol) -> sp.Expr:
@@ -222,37 +209,6 @@ def _written_out(node: AverageNode, parameter: sp.Symbol) -> sp.Expr:
     hidden = {e for e in sp.preorder_traversal(node.integrand) if isinstance(e, ActivationNode)}
     atoms = {e: e.expanded for e in hidden if any(value.has(parameter) for value in e.values.values())}
     return node.func(node.integrand.xreplace(atoms), *node.covariance)
-
-
-def _moves_a_jump(parameter: sp.Symbol, node: AverageNode) -> bool:
-    factors = [f for _, fs in node.terms for f in fs]
-    return any(not f.is_continuous and any(b.has(parameter) for b in f.breaks) for f in factors)
-
-
-def variance_slope(node: AverageNode, first: bool) -> sp.Expr:
-    """The derivative of a pair average in K1 (or K2), regular on the diagonal.
-
-    Price's <f'' g>/2 for smooth f. With kinks, Stein's lemma <z1 f'(z1) g(z2)> = K1 <f'' g> + C <f' g'> gives the same
-    without second derivatives.
-    """
-    if singular_slopes.has_jump(node):
-        return singular_slopes.variance_slope(node, first)
-    i = 0 if first else 1
-    x, y = singular_slopes.inputs(node)[i], singular_slopes.inputs(node)[1 - i]
-    v = (K1, K2)[i]
-    f = node.integrand
-    covariance = node.covariance
-    if all(factors[i].is_continuous and factors[i].diff().is_continuous for _, factors in node.terms):
-        return node.func(f.diff(x, 2), *covariance) / 2
-    return (node.func(x * f.diff(x), *covariance) - C * node.func(f.diff(x, y), *covariance)) / (2 * v)
-
-
-def covariance_slope(node: AverageNode) -> sp.Expr:
-    """The derivative of a pair average in C: Price's theorem, <f' g'>."""
-    if singular_slopes.has_jump(node):
-        return singular_slopes.covariance_slope(node)
-    x, y = singular_slopes.inputs(node)
-    return node.func(node.integrand.diff(x, y), *node.covariance)
 
 
 def averages(expr: sp.Expr) -> list[AverageNode]:

@@ -1,15 +1,16 @@
-"""Derivatives of pair averages <f(z1) g(z2)> of functions that jump: the delta functions of f' and g' written out.
+"""Derivatives of pair averages <f(z1) g(z2)> by Price's theorem, with the delta functions of functions that jump.
 
-With jumps h_b of f at b, f' is a slope plus sum_b h_b delta(z - b), and <delta(z1 - b) g(z2)> is the density of z1
-there times the average of g(z2) given that z1 = b: mean C*b/K1, variance D/K1, D = K1*K2 - C**2. Price's theorem with
-these holds for parallel inputs too, where D = 0; but a jump of f and one of g give the density of both variables,
-infinite where they meet.
+The derivative in C is <f' g'>, that in K1 is <f'' g>/2. With jumps h_b of f at b, f' is a slope plus
+sum_b h_b delta(z - b), and <delta(z1 - b) g(z2)> is the density of z1 there times the average of g(z2) given that
+z1 = b: mean C*b/K1, variance D/K1, D = K1*K2 - C**2. Delta functions have slopes:
+<delta'(z1 - b) g> = (b <delta(z1 - b) g> - C <delta(z1 - b) g'>)/K1. All this holds for parallel inputs too, where
+D = 0; but a jump of f and one of g give the density of both variables, infinite where they meet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 
 import sympy as sp
 
@@ -21,7 +22,120 @@ from .integrands import PiecewiseIntegrand
 NEAREST = sp.Rational(1, 10**12)  # D/(K1*K2): nearer to 0 the density of both variables, which diverges, is cut off
 MIN_KERNEL = sp.Rational(1, 10**100)  # of a kernel that others are divided by
 
-Average = Callable[[sp.Expr, sp.Expr], sp.Expr]  # of functions of z1 and z2, each written in z
+Deltas = tuple[tuple[sp.Expr, sp.Expr], ...]  # (breakpoint, height)
+Pair = tuple[PiecewiseIntegrand, PiecewiseIntegrand]
+
+
+def deltas_of(f: PiecewiseIntegrand) -> Deltas:
+    """The delta functions that the derivative of a function has at its jumps."""
+    return tuple((b, h) for b, h in zip(f.breaks, f.jumps, strict=True) if not h.is_zero)
+
+
+def both_jump(node: AverageNode) -> bool:
+    """Whether both functions in a pair average jump."""
+    return any(all(not f.is_continuous for f in factors) for _, factors in node.terms)
+
+
+class PairSlopes(ABC):
+    """The derivatives of averages of two functions, in averages of one kind.
+
+    Attributes:
+        variances: what stands for K1 and for K2 where others are divided by them.
+    """
+
+    variances: tuple[sp.Expr, sp.Expr] = (K1, K2)
+
+    @abstractmethod
+    def average(self, f: PiecewiseIntegrand, g: PiecewiseIntegrand) -> sp.Expr:
+        """<f(z1) g(z2)>."""
+
+    @abstractmethod
+    def at(self, b: sp.Expr, side: int, g: PiecewiseIntegrand) -> sp.Expr:
+        """<delta(z1 - b) g(z2)>, or the same with the inputs in turn."""
+
+    @abstractmethod
+    def both(self, b: sp.Expr, c: sp.Expr) -> sp.Expr:
+        """<delta(z1 - b) delta(z2 - c)>, cut off where the inputs are parallel."""
+
+    def change(self, pair: Pair, s: sp.Symbol) -> sp.Expr:
+        """The derivative of <f g> in an argument."""
+        if s == C:
+            return self._slopes(pair)
+        if s in (K1, K2):
+            return self._curvature(pair, (K1, K2).index(s)) / 2
+        return sp.Add(*(self._parameter(pair, side, s) for side in (0, 1)))
+
+    def _average(self, f: PiecewiseIntegrand, g: PiecewiseIntegrand, side: int = 0) -> sp.Expr:
+        """<f g>, f of the input of a side, also where a function is 0."""
+        if any(h.parts == (0,) for h in (f, g)):
+            return sp.S.Zero
+        return self.average(g, f) if side else self.average(f, g)
+
+    def _at_deltas(self, deltas: Deltas, side: int, g: PiecewiseIntegrand) -> sp.Expr:
+        return sp.Add(*(h * self.at(b, side, g) for b, h in deltas))
+
+    def _both(self, b: sp.Expr, deltas: Deltas, side: int) -> sp.Expr:
+        """The density of one input at b and of the other one at deltas."""
+        return sp.Add(*(h * (self.both(c, b) if side else self.both(b, c)) for c, h in deltas))
+
+    def _slopes(self, pair: Pair) -> sp.Expr:
+        """<f' g'>."""
+        first, second = map(deltas_of, pair)
+        f, g = (h.diff() for h in pair)
+        jumps = sp.Add(*(h * self._both(b, second, 0) for b, h in first))
+        return self._average(f, g) + self._at_deltas(first, 0, g) + self._at_deltas(second, 1, f) + jumps
+
+    def _curvature(self, pair: Pair, side: int) -> sp.Expr:
+        """<f'' g>, or <f g''>; by Stein's lemma where f'' is infinite: <z1 f' g> = K1 <f'' g> + C <f' g'>."""
+        f, g, variance = pair[side], pair[1 - side], self.variances[side]
+        slope = f.diff()
+        if not (f.has_finite_slopes and slope.has_finite_slopes):
+            moved = self._average(slope.map(lambda part: z * part), g, side)
+            moved += self._at_deltas(tuple((b, h * b) for b, h in deltas_of(f)), side, g)
+            return (moved - C * self._slopes(pair)) / variance
+        total = self._average(slope.diff(), g, side) + self._at_deltas(deltas_of(slope), side, g)
+        for b, h in deltas_of(f):
+            along = self.at(b, side, g.diff()) + self._both(b, deltas_of(g), side)
+            total += h * (b * self.at(b, side, g) - C * along) / variance
+        return total
+
+    def _parameter(self, pair: Pair, side: int, parameter: sp.Symbol) -> sp.Expr:
+        """The derivative in a parameter of one of the functions: of its values, and of its jumps as they move."""
+        f, g = pair[side], pair[1 - side]
+        change = f.map(lambda part: part.diff(parameter))
+        moved = tuple((b, -h * b.diff(parameter)) for b, h in deltas_of(f) if b.has(parameter))
+        return self._average(change, g, side) + self._at_deltas(moved, side, g)
+
+
+def pair_slopes(
+    formula: sp.Expr,
+    symbols: Iterable[sp.Symbol],
+    nodes: Sequence[AverageNode],
+    rules: Callable[[AverageNode], PairSlopes],
+) -> dict[sp.Symbol, sp.Expr]:
+    """The derivative of an expression that is linear in pair averages, in each argument.
+
+    Args:
+        formula: the expression.
+        symbols: the arguments.
+        nodes: its averages.
+        rules: how those of each of them are written.
+    """
+    dummies = {node: sp.Dummy() for node in nodes}
+    linear = formula.xreplace(dummies)
+
+    def of_terms(node: AverageNode, value: Callable[[PairSlopes, sp.Expr, Pair], sp.Expr]) -> sp.Expr:
+        return sp.Add(*(value(rules(node), c, pair) for c, pair in node.terms))
+
+    def slope(s: sp.Symbol) -> sp.Expr:
+        values = {d: of_terms(node, lambda rule, c, pair: c * rule._average(*pair)) for node, d in dummies.items()}
+        total = linear.diff(s).xreplace(values)
+        for node, d in dummies.items():
+            changes = of_terms(node, lambda rule, c, pair: c * rule.change(pair, s) + c.diff(s) * rule._average(*pair))
+            total += linear.diff(d) * changes
+        return total
+
+    return {s: slope(s) for s in symbols}
 
 
 class ConditionalAverage(sp.Function):
@@ -30,162 +144,35 @@ class ConditionalAverage(sp.Function):
     nargs = 3
 
 
-@dataclass(frozen=True)
-class _Split:
-    """A function in its parts.
+class IntegratedSlopes(PairSlopes):
+    """In unevaluated averages of the kind of a node; kernels that others are divided by are kept above 0."""
 
-    Args:
-        whole: f.
-        slope: f' between the breakpoints.
-        jumps: (b, h_b).
-        curvature: f'' between them; None if it is not finite there.
-        bends: (b, jump of f' at b).
-    """
+    variances = (sp.Max(K1, MIN_KERNEL), sp.Max(K2, MIN_KERNEL))
 
-    whole: sp.Expr
-    slope: sp.Expr
-    jumps: tuple[tuple[sp.Expr, sp.Expr], ...]
-    curvature: sp.Expr | None
-    bends: tuple[tuple[sp.Expr, sp.Expr], ...]
+    def __init__(self, node: AverageNode) -> None:
+        self._node = node
+        self._inputs = sorted((s for s in node.integrand.free_symbols if s not in node.free_symbols), key=str)
 
-    @classmethod
-    def of(cls, factor: PiecewiseIntegrand) -> _Split:
-        """The parts of a function in pieces."""
-        slope = factor.diff()
-        if not (factor.has_finite_slopes and slope.has_finite_slopes):
-            return cls(factor.as_expr(), slope.as_expr(), _jumps(factor), None, ())
-        return cls(factor.as_expr(), slope.as_expr(), _jumps(factor), slope.diff().as_expr(), _jumps(slope))
+    def average(self, f: PiecewiseIntegrand, g: PiecewiseIntegrand) -> sp.Expr:
+        """An average that is integrated."""
+        x, y = self._inputs
+        return self._node.func(f.as_expr().subs(z, x) * g.as_expr().subs(z, y), *self._node.covariance)
 
+    def at(self, b: sp.Expr, side: int, g: PiecewiseIntegrand) -> sp.Expr:
+        """A density times an average that is integrated."""
+        variance, integrand = self.variances[side], g.as_expr()
+        if integrand.has(z):
+            inner, law = self._node.func(integrand.subs(z, self._inputs[0]), K1), (C * b, determinant)
+            law = tuple(number / variance for number in law)
+            averages = inner.atoms(self._node.func)
+            integrand = inner.xreplace({average: ConditionalAverage(average, *law) for average in averages})
+        return _normal(b, variance) * integrand
 
-@dataclass(frozen=True)
-class _Law:
-    """The law of two inputs, kernels that others are divided by kept above 0.
-
-    Args:
-        first: the variance of the one that is known.
-        second: that of the other.
-    """
-
-    first: sp.Expr
-    second: sp.Expr
-
-    @property
-    def swapped(self) -> _Law:
-        """The law with the other input known."""
-        return _Law(self.second, self.first)
-
-    def density(self, place: sp.Expr) -> sp.Expr:
-        """The density of the known input."""
-        return _normal(place, self.first)
-
-    def average(self, g: sp.Expr, place: sp.Expr) -> sp.Expr:
-        """The average of a function of the other input, the known one being at a place."""
-        return ConditionalAverage(g, C * place / self.first, determinant / self.first) if g.has(z) else g
-
-    def both(self, place: sp.Expr, other: sp.Expr) -> sp.Expr:
-        """The density of the other input, the known one being at a place; cut off where the inputs are parallel."""
-        variance = sp.Max(determinant / self.first, NEAREST * self.second)
-        return _normal(other - C * place / self.first, variance)
+    def both(self, b: sp.Expr, c: sp.Expr) -> sp.Expr:
+        """That of the first input, times that of the second given the first."""
+        first, second = self.variances
+        return _normal(b, first) * _normal(c - C * b / first, sp.Max(determinant / first, NEAREST * second))
 
 
 def _normal(distance: sp.Expr, variance: sp.Expr) -> sp.Expr:
     return sp.exp(-(distance**2) / (2 * variance)) / sp.sqrt(2 * sp.pi * variance)
-
-
-def _jumps(factor: PiecewiseIntegrand) -> tuple[tuple[sp.Expr, sp.Expr], ...]:
-    pairs = zip(factor.breaks, factor.jumps, strict=True)
-    return tuple((b, height) for b, height in pairs if not height.is_zero)
-
-
-def has_jump(node: AverageNode) -> bool:
-    """Whether a function in a pair average jumps."""
-    return any(not f.is_continuous for _, factors in node.terms for f in factors)
-
-
-def both_jump(node: AverageNode) -> bool:
-    """Whether both functions in a pair average jump."""
-    return any(all(not f.is_continuous for f in factors) for _, factors in node.terms)
-
-
-def covariance_slope(node: AverageNode) -> sp.Expr:
-    """The derivative in C: Price's theorem, <f' g'>."""
-    return _summed(node, _price, False)
-
-
-def variance_slope(node: AverageNode, first: bool) -> sp.Expr:
-    """The derivative in K1 (or K2): Price's theorem, <f'' g>/2."""
-    return _summed(node, _curvature, not first)
-
-
-def parameter_slope(node: AverageNode, parameter: sp.Symbol) -> sp.Expr:
-    """The derivative in a parameter: where it moves a jump, less the density there times what is jumped over."""
-
-    def slope(f: _Split, g: _Split, law: _Law, average: Average) -> sp.Expr:
-        inside = average(f.whole.diff(parameter), g.whole) if f.whole.has(parameter) else sp.Integer(0)
-        moved = (h * b.diff(parameter) * law.density(b) * law.average(g.whole, b) for b, h in f.jumps)
-        return inside - sp.Add(*moved)
-
-    x, y = inputs(node)
-    direct = (
-        c.diff(parameter) * node.func(f.as_expr().subs(z, x) * g.as_expr().subs(z, y), *node.covariance)
-        for c, (f, g) in node.terms
-        if c.has(parameter)
-    )
-    return sp.Add(_summed(node, slope, False), _summed(node, slope, True), *direct)
-
-
-def inputs(node: AverageNode) -> list[sp.Symbol]:
-    """The two variables of an average."""
-    return sorted((s for s in node.integrand.free_symbols if s not in node.free_symbols), key=str)
-
-
-def _summed(node: AverageNode, slope: Callable[[_Split, _Split, _Law, Average], sp.Expr], swap: bool) -> sp.Expr:
-    """A slope of all terms of an average, with the other input known where they are swapped."""
-    x, y = inputs(node)
-    law = _Law(sp.Max(K1, MIN_KERNEL), sp.Max(K2, MIN_KERNEL))
-
-    def average(f: sp.Expr, g: sp.Expr) -> sp.Expr:
-        f, g = (g, f) if swap else (f, g)
-        return node.func(f.subs(z, x) * g.subs(z, y), *node.covariance)
-
-    total = sp.Integer(0)
-    for c, (f, g) in node.terms:
-        one, other = (_Split.of(g), _Split.of(f)) if swap else (_Split.of(f), _Split.of(g))
-        total += c * slope(one, other, law.swapped if swap else law, average)
-    return total.xreplace(
-        {conditioned: _unevaluated(conditioned, node, x) for conditioned in total.atoms(ConditionalAverage)}
-    )
-
-
-def _unevaluated(conditioned: ConditionalAverage, node: AverageNode, x: sp.Symbol) -> sp.Expr:
-    """An average given one input, its function as an unevaluated average of the kind of a node."""
-    g, *law = conditioned.args
-    inner = node.func(g.subs(z, x), K1)
-    return inner.xreplace({average: ConditionalAverage(average, *law) for average in inner.atoms(node.func)})
-
-
-def _price(f: _Split, g: _Split, law: _Law, average: Average) -> sp.Expr:
-    """<f' g'>."""
-    total = average(f.slope, g.slope)
-    total += sp.Add(*(h * law.density(b) * _slope_given(g, b, law) for b, h in f.jumps))
-    back = law.swapped
-    return total + sp.Add(*(h * back.density(c) * back.average(f.slope, c) for c, h in g.jumps))
-
-
-def _slope_given(g: _Split, place: sp.Expr, law: _Law) -> sp.Expr:
-    """<g'> given that the other input is at a place."""
-    return law.average(g.slope, place) + sp.Add(*(h * law.both(place, c) for c, h in g.jumps))
-
-
-def _curvature(f: _Split, g: _Split, law: _Law, average: Average) -> sp.Expr:
-    """<f'' g>/2; by Stein's lemma <z1 f' g> = K1 <f'' g> + C <f' g'> where f'' is infinite beside a breakpoint."""
-    if f.curvature is None:
-        moved = average(z * f.slope, g.whole)
-        moved += sp.Add(*(h * b * law.density(b) * law.average(g.whole, b) for b, h in f.jumps))
-        return (moved - C * _price(f, g, law, average)) / (2 * law.first)
-    total = average(f.curvature, g.whole)
-    total += sp.Add(*(h * law.density(b) * law.average(g.whole, b) for b, h in f.bends))
-    for b, h in f.jumps:  # the derivative of a delta function
-        moved = b * law.average(g.whole, b) - C * _slope_given(g, b, law)
-        total += h * law.density(b) / law.first * moved
-    return total / 2

@@ -10,13 +10,6 @@ from .exponential_law import ExponentialPieces
 from .fixed_sum import node as p
 from .piecewise_law import density, piecewise_average
 
-Deltas = tuple[tuple[sp.Expr, sp.Expr], ...]  # (breakpoint, height)
-
-
-def deltas_of(f: PiecewiseIntegrand) -> Deltas:
-    """The delta functions that the derivative of a function has at its jumps."""
-    return tuple((b, h) for b, h in zip(f.breaks, f.jumps, strict=True) if not h.is_zero)
-
 
 def average_at(b: sp.Expr, root: sp.Expr, other: sp.Expr, g: PiecewiseIntegrand) -> sp.Expr | None:
     """The density of one input at b times the average of a function of the other one there, in p.

@@ -19,9 +19,10 @@ import sympy as sp
 from ...core.symbols import C
 from ...functions.companions import Expm1
 from ..averages.integrands import PiecewiseIntegrand
+from ..averages.singular_slopes import Deltas, deltas_of
 from ..stable.primitives import AbsNode, Orientation
 from .correlation_path import covariance_left, covariance_slope, density_slope, end, roots, side
-from .delta_averages import Deltas, average_at, deltas_of, difference, exponent_of_both
+from .delta_averages import average_at, difference, exponent_of_both
 from .fixed_sum import NEVER, ONE_END, FixedSum
 from .fixed_sum import node as p
 from .piecewise_law import centred_average, is_dead_at_0, vanishing

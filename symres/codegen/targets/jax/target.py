@@ -36,7 +36,7 @@ class JaxTarget(DifferentiableTarget):
     name, title, libraries = "jax", "JAX", ("jax",)
     capabilities = Capabilities(dtypes=("float32", "float64"), jit=True, gradients=True, quadrature=False, mends=False)
     dialect = JAX
-    as_arrays = "_of_one_type"
+    runtime = RuntimeLibrary.read(SHARED, SEARCHES, SLOPED, HERMITE, Path(__file__).parent / "runtime")
     imports = (
         {
             "collections": "import collections",
@@ -73,11 +73,6 @@ class JaxTarget(DifferentiableTarget):
         "change faster than nodes see, whose number is fixed. The same holds for derivatives.",
     )
     ends = "the functions change faster than nodes see, whose number is fixed in compiled code"
-
-    def __init__(self, runtime: RuntimeLibrary | None = None) -> None:
-        self.runtime = runtime or RuntimeLibrary.read(
-            SHARED, SEARCHES, SLOPED, HERMITE, Path(__file__).parent / "runtime"
-        )
 
     # ---- code --------------------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ class NumpyTarget(ArrayTarget):
     name, title, libraries = "numpy", "NumPy", ("numpy",)
     capabilities = Capabilities(in_place=True)
     dialect = NUMPY
+    runtime = RuntimeLibrary.read(SHARED, SEARCHES, HERMITE, FEATURE_ROWS, Path(__file__).parent / "runtime")
     imports = (
         {name: f"import {name}" for name in ("collections", "functools", "math")},
         {"np": "import numpy as np", "special": "from scipy import special"},
@@ -47,10 +48,6 @@ class NumpyTarget(ArrayTarget):
             docstrings.UNITS,
         ),
     )
-
-    def __init__(self, runtime: RuntimeLibrary | None = None) -> None:
-        own = Path(__file__).parent / "runtime"
-        self.runtime = runtime or RuntimeLibrary.read(SHARED, SEARCHES, HERMITE, FEATURE_ROWS, own)
 
     # ---- code --------------------------------------------------------------------------------------------------
 

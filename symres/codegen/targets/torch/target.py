@@ -29,7 +29,7 @@ class TorchTarget(DifferentiableTarget):
     name, title, libraries = "torch", "PyTorch", ("torch",)
     capabilities = Capabilities(dtypes=("float32", "float64"), jit=True, gradients=True)
     dialect = TORCH
-    as_arrays = "_of_one_type"
+    runtime = RuntimeLibrary.read(SHARED, SEARCHES, SLOPED, HERMITE, Path(__file__).parent / "runtime")
     imports = (
         {name: f"import {name}" for name in ("collections", "functools", "math")},
         {"torch": "import torch"},
@@ -58,11 +58,6 @@ class TorchTarget(DifferentiableTarget):
             docstrings.UNITS,
         ),
     )
-
-    def __init__(self, runtime: RuntimeLibrary | None = None) -> None:
-        self.runtime = runtime or RuntimeLibrary.read(
-            SHARED, SEARCHES, SLOPED, HERMITE, Path(__file__).parent / "runtime"
-        )
 
     # ---- code --------------------------------------------------------------------------------------------------
 
