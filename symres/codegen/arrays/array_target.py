@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core import files
-from ...numerics import highest
+from ...numerics import brent, highest
 from ..emission.emitter import Source, variable
 from ..planning.module_plan import CurvePlan, Extra, ModulePlan, procedure_names
 from ..planning.network_plan import NetworkPlan
@@ -30,6 +30,7 @@ FEATURE_ROWS = HERE / "feature_rows"  # the function of feature matrices, where 
 HERMITE = HERE / "hermite"  # averages of smooth functions
 SLOPED = HERE / "sloped"  # those of libraries that differentiate
 SEARCHES = Path(highest.__file__)  # the search for a maximum, that of the theory
+ZEROS = Path(brent.__file__)  # the search for a zero, likewise
 TEMPLATES = HERE / "templates"
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sympy as sp
-from sympy.integrals.quadrature import gauss_legendre
 
 from ...core.symbols import K
+from ..arrays.runtime.layer_recursion import _NODES
 from ..emission.emitter import defined, variable
 from ..planning.network_plan import DeepLayer, NetworkPlan
 from ..stable.primitives import determinant
@@ -152,18 +152,7 @@ _SETTLED = "return gap*total + parted if is_settled(following, gap*fabs(total - 
 def _narrowed(slope: str) -> list[str]:
     """The integral of dC'/dC over the gap, in the root of the distance, by two rules."""
     out = ["size = sqrt(K1)*sqrt(K2)", "gap = D/(size + C)", "total = 0.0", "other = 0.0"]
-    for place, weight, lower in _nodes():
+    for place, weight, lower in _NODES:
         out += [f"inner = gap*{place * place!r}", f"part = {2.0 * place!r}*{slope}", f"total += {weight!r}*part"]
         out += [f"other += {lower!r}*part"] if lower else []
     return out
-
-
-def _nodes() -> list[tuple[float, float, float]]:
-    """Place and weight of the rule of Gauss and Legendre with five nodes on [0, 1], and the weight in a lower rule.
-
-    That has the ends and the middle, and is right for parabolas: on [-1, 1] weights 1/(3a**2) at -a and a.
-    """
-    places, weights = gauss_legendre(5, 17)
-    edge = 1 / (6 * places[-1] ** 2)
-    lower = (edge, 0, 1 - 2 * edge, 0, edge)
-    return [(float((1 + x) / 2), float(w / 2), float(v)) for x, w, v in zip(places, weights, lower, strict=True)]

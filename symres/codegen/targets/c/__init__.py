@@ -1,5 +1,3 @@
 """C: one source and one header, which any language can link."""
 
-from .target import TARGET
-
-__all__ = ["TARGET"]
+from .target import TARGET as TARGET

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...arrays.array_code import Wording
-from ...arrays.array_target import HERMITE, SEARCHES, SHARED, SLOPED
+from ...arrays.array_target import HERMITE, SEARCHES, SHARED, SLOPED, ZEROS
 from ...arrays.differentiable_target import DifferentiableTarget
 from ...arrays.runtime_library import RuntimeLibrary
 from ...arrays.smooth_functions import smooth_pairs
@@ -36,7 +36,7 @@ class JaxTarget(DifferentiableTarget):
     name, title, libraries = "jax", "JAX", ("jax",)
     capabilities = Capabilities(dtypes=("float32", "float64"), jit=True, gradients=True, quadrature=False, mends=False)
     dialect = JAX
-    runtime = RuntimeLibrary.read(SHARED, SEARCHES, SLOPED, HERMITE, Path(__file__).parent / "runtime")
+    runtime = RuntimeLibrary.read(SHARED, SEARCHES, ZEROS, SLOPED, HERMITE, Path(__file__).parent / "runtime")
     imports = (
         {
             "collections": "import collections",

@@ -1,5 +1,3 @@
 """Numba: functions that are compiled at the first call, in two threads or more."""
 
-from .target import TARGET
-
-__all__ = ["TARGET"]
+from .target import TARGET as TARGET

@@ -1,5 +1,3 @@
 """NumPy modules: ``target`` says what they are, ``components`` is the code, ``tiles`` that of parts of matrices."""
 
-from .target import TARGET
-
-__all__ = ["TARGET"]
+from .target import TARGET as TARGET

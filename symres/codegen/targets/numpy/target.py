@@ -9,7 +9,7 @@ import sympy as sp
 from numpy.typing import ArrayLike
 
 from ...arrays.array_code import Definition, Wording
-from ...arrays.array_target import FEATURE_ROWS, HERMITE, SEARCHES, SHARED, ArrayTarget
+from ...arrays.array_target import FEATURE_ROWS, HERMITE, SEARCHES, SHARED, ZEROS, ArrayTarget
 from ...arrays.runtime_library import RuntimeLibrary
 from ...emission.emitter import Emitter, Source, variable
 from ...planning.plan import Component, Function
@@ -24,7 +24,7 @@ class NumpyTarget(ArrayTarget):
     name, title, libraries = "numpy", "NumPy", ("numpy",)
     capabilities = Capabilities(in_place=True)
     dialect = NUMPY
-    runtime = RuntimeLibrary.read(SHARED, SEARCHES, HERMITE, FEATURE_ROWS, Path(__file__).parent / "runtime")
+    runtime = RuntimeLibrary.read(SHARED, SEARCHES, ZEROS, HERMITE, FEATURE_ROWS, Path(__file__).parent / "runtime")
     imports = (
         {name: f"import {name}" for name in ("collections", "functools", "math")},
         {"np": "import numpy as np", "special": "from scipy import special"},

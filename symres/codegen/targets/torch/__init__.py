@@ -1,5 +1,3 @@
 """PyTorch modules, differentiable in every argument: ``target`` says what they are, ``components`` is the code."""
 
-from .target import TARGET
-
-__all__ = ["TARGET"]
+from .target import TARGET as TARGET

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...arrays.array_code import Wording
-from ...arrays.array_target import HERMITE, SEARCHES, SHARED, SLOPED
+from ...arrays.array_target import HERMITE, SEARCHES, SHARED, SLOPED, ZEROS
 from ...arrays.differentiable_target import DifferentiableTarget
 from ...arrays.runtime_library import RuntimeLibrary
 from ...arrays.smooth_functions import smooth_pairs
@@ -29,7 +29,7 @@ class TorchTarget(DifferentiableTarget):
     name, title, libraries = "torch", "PyTorch", ("torch",)
     capabilities = Capabilities(dtypes=("float32", "float64"), jit=True, gradients=True)
     dialect = TORCH
-    runtime = RuntimeLibrary.read(SHARED, SEARCHES, SLOPED, HERMITE, Path(__file__).parent / "runtime")
+    runtime = RuntimeLibrary.read(SHARED, SEARCHES, ZEROS, SLOPED, HERMITE, Path(__file__).parent / "runtime")
     imports = (
         {name: f"import {name}" for name in ("collections", "functools", "math")},
         {"torch": "import torch"},
