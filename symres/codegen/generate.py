@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from ..core.errors import DeclarationError, NoClosedForm, SymresError
 from ..core.progress import Progress
+from ..core.words import listed
 from ..core.work_budget import Stage, limited
 from ..results.observable import Procedure
 from ..results.quantity import Quantity, Status
@@ -149,7 +150,7 @@ def _planned_module(
                 raise
             missing[quantity.name] = error.found
     if not functions:
-        raise NoClosedForm(f"{target.name} code for {_listed(missing)}", _reasons(missing), "export to LaTeX")
+        raise NoClosedForm(f"{target.name} code for {listed(missing)}", _reasons(missing), "export to LaTeX")
     lacking = tuple(f"{lacks}: {reason}" for lacks, reason in missing.items())
     plan = ModulePlan(title, command, tuple(functions), lacking, prefix=prefix)
 
@@ -159,7 +160,7 @@ def _planned_module(
             text = target.module_text(replace(plan, extra=extra))
         names = tuple(f.quantity.name for f in functions)
         written = {*names, *(f"{prefix}{function}" for function in names)}
-        require_distinct(f"{target.name} code for {_listed(names)}", target.names_in(text), written)
+        require_distinct(f"{target.name} code for {listed(names)}", target.names_in(text), written)
         warnings = docstrings.named_warnings(functions)
         return Module(name, target.name, text, lacking, warnings, (*procedure_names(extra), *names))
 
@@ -210,12 +211,7 @@ def _reasons(missing: Mapping[str, str]) -> str:
         groups.setdefault(reason, []).append(name)
     if len(groups) == 1:
         return next(iter(groups))
-    return "; ".join(f"{_listed(names)}: {reason}" for reason, names in groups.items())
-
-
-def _listed(names: Iterable[str]) -> str:
-    *before, last = names
-    return f"{', '.join(before)} and {last}" if before else last
+    return "; ".join(f"{listed(names)}: {reason}" for reason, names in groups.items())
 
 
 def quantities_of(subject: Subject) -> dict[str, Quantity]:

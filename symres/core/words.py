@@ -6,7 +6,7 @@ And expressions as texts: in messages, and where they are sorted.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from functools import lru_cache
@@ -109,6 +109,12 @@ def abbreviated(value: object, length: int) -> str:
 def with_digest(start: str, whole: str, joint: str = "_") -> str:
     """The start of a text with eight digits made from the whole of it: different texts stay different."""
     return f"{start.rstrip('_')}{joint}{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in a sentence: ``a, b and c``."""
+    *before, last = names
+    return f"{', '.join(before)} and {last}" if before else last
 
 
 def counted(number: int, noun: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 import sympy as sp
 
 from ...core.symbols import C_W, K1, K2, KERNELS, P1, P2, C, C_b, E, K, Theta, Theta_E, gamma, n_L, xi
+from ...core.words import listed
 from ...functions.records.softmax_family import SoftmaxOverlap
 from ...notation import is_activation, shortened
 from ...results.quantity import Quantity
@@ -350,9 +351,7 @@ def _places(plan: NetworkPlan, layer: DeepLayer) -> str:
         first, last = last + 1, last + count
         if other == layer:
             ranges.append(f"{first}" if first == last else f"{first} to {last}")
-    shown = ranges if len(ranges) <= _RANGES else [*ranges[:_RANGES], "others"]
-    *before, end = shown
-    places = f"{', '.join(before)} and {end}" if before else end
+    places = listed(ranges if len(ranges) <= _RANGES else [*ranges[:_RANGES], "others"])
     return f"layer{'' if places.isdecimal() else 's'} {places}"
 
 
