@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import keyword
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,6 @@ from sympy.core.sorting import default_sort_key
 
 from ...core.errors import DeclarationError
 from ...core.symbols import SHARED, ascii_name
-from ...core.words import abbreviated
 from ...functions.function_record import spelled_out
 from ..stable.primitives import GeneratedSymbol
 
@@ -33,10 +33,23 @@ class NoSpelling(DeclarationError):
     def of(cls, language: str, formula: sp.Basic, head: str) -> NoSpelling:
         """The error for a formula and the name of the function in it."""
         return cls(
-            f"{language} code for {abbreviated(formula, 80)}",
+            f"{language} code for {beginning(str(formula))}",
             f"the target has no function {head}",
             "export it for another target or as LaTeX, or rewrite it with functions that `symres list` shows",
         )
+
+
+def beginning(formula: str, width: int = 80) -> str:
+    """A formula, or its first terms if it is longer than a number of characters."""
+    if len(formula) <= width:
+        return formula
+    ends = [
+        m.start()
+        for m in re.finditer(r" [+-] ", formula)
+        if formula.count("(", 0, m.start()) == formula.count(")", 0, m.start())
+    ]
+    first = max((end for end in ends if end <= width), default=0)
+    return f"{formula[:first]} + ..." if first else f"{formula[: width - 3]}..."
 
 
 class LosesDigits(NoSpelling):
@@ -46,7 +59,7 @@ class LosesDigits(NoSpelling):
 def not_integrated(formula: sp.Basic, language: str) -> NoSpelling:
     """The error for an average that would be integrated when the code runs, where that is no way of the language."""
     return NoSpelling(
-        f"{language} code for {abbreviated(formula, 80)}",
+        f"{language} code for {beginning(str(formula))}",
         "averages without a closed form need another target",
         "export it for NumPy or PyTorch",
     )
