@@ -324,21 +324,27 @@ class _Layer:
             if is_circular and count % window.stride:
                 found = f"positions at a distance of {window.stride} do not close the circle"
                 raise UnsupportedLayer(f"a stride on {self._grid}", found, "take a divisor of its length")
-            array = _averaged(array, shares, places, window, is_circular)
+            array = _averaged(array, shares, places, is_circular)
+            array = array[
+                tuple(slice(None, None, window.stride) if n in places else slice(None) for n in range(array.ndim))
+            ]
         return array
 
 
-def _averaged(array: Array, shares: Array, places: list[int], window: Window, is_circular: bool) -> Array:
-    """The sum over a window along an axis of each pixel of a pair, which are moved alike, where a stride keeps them."""
-    count, size, is_even = array.shape[places[0]], len(shares), np.ptp(shares) == 0
-    pads = [((size - 1) // 2, size // 2) if n in places else (0, 0) for n in range(array.ndim)]
-    padded, total = np.pad(array, pads, "wrap" if is_circular else "constant"), None
+def _averaged(array: Array, shares: Array, places: list[int], is_circular: bool) -> Array:
+    """The sum over a window along an axis of each pixel of a pair, which are moved alike."""
+    count, total, is_even = array.shape[places[0]], np.zeros_like(array), np.ptp(shares) == 0
     for at, share in enumerate(shares):
-        cut = slice(at, at + count, window.stride)
-        part = padded[tuple(cut if n in places else slice(None) for n in range(array.ndim))]
-        part = part if is_even else share * part
-        total = part.copy() if total is None else np.add(total, part, out=total)
-    return np.asarray(shares[0] * total if is_even else total)
+        shift, part = at - (len(shares) - 1) // 2, array if is_even else share * array
+        if is_circular:
+            total += np.roll(part, [-shift] * len(places), places)
+            continue
+        to, of = (slice(max(-n, 0), max(count - n, 0)) for n in (shift, -shift))
+        cuts = [tuple(cut if n in places else slice(None) for n in range(array.ndim)) for cut in (to, of)]
+        total[cuts[0]] += part[cuts[1]]
+    if is_even:
+        total *= shares[0]
+    return total
 
 
 def _lost(own: Array) -> Array:
@@ -366,5 +372,7 @@ def _at_one_place(array: Array, axes: int, ends: int) -> Array:
         return array
     if array.shape[-1] == 1 and array.size == array.shape[0] * array.shape[1]:
         return array.reshape(array.shape[:2])
-    pixels = "xyz"[:axes]
-    return np.einsum(f"nm{pixels}{pixels}->nm{pixels}", array)
+    for _ in range(axes):
+        array = np.moveaxis(np.diagonal(array, axis1=2, axis2=2 + axes), -1, -1)
+        axes -= 1
+    return array
