@@ -10,6 +10,7 @@ from ...core.words import as_typed
 from ...report.export import export
 from ...report.figures.maps_figure import Curves, can_be_drawn, curves, draw, draw_aspect_ratio
 from ...report.figures.style import METADATA
+from ...report.figures.tokens_figure import CAPTION, draw_tokens
 from ...report.latex.document import document
 from ...report.record import dumps
 from ...report.text.console import complain
@@ -25,8 +26,9 @@ def write_bundle(request: Request, theory: Theory, report: Report, folder: Path)
         what could not be written and why: a plot needs numbers for all parameters of the activation, code a way to
         compute each quantity that was found to be accurate.
     """
-    drawn, missing = _drawn(report)
-    write_text(folder / "derivation.tex", document(report, drawn.caption if drawn is not None else ""))
+    drawn, missing = (None, ()) if theory.has_positions else _drawn(report)
+    caption = drawn.caption if drawn is not None else CAPTION if report.tokens is not None else ""
+    write_text(folder / "derivation.tex", document(report, caption))
     write_text(folder / "results.json", dumps(report))
     warnings: list[str] = []
     without: dict[str, list[str]] = {}
@@ -43,10 +45,14 @@ def write_bundle(request: Request, theory: Theory, report: Report, folder: Path)
             without.setdefault(reason, []).append(target)
     for warning in dict.fromkeys(warnings):
         complain(f"warning: {warning}")
+    if theory.has_positions and report.tokens is None:
+        missing += ("no plot: what becomes of tokens needs numbers for all parameters, and tokens that are alike",)
     missing += tuple(f"no {' and '.join(targets)} code for {reason}" for reason, targets in without.items())
     for suffix in METADATA:
         if drawn is not None:
             draw(folder / f"maps{suffix}", drawn)
+        if report.tokens is not None:
+            draw_tokens(folder / f"tokens{suffix}", report.tokens, request.subject)
         if report.growth is not None and can_be_drawn(report.growth):
             draw_aspect_ratio(folder / f"aspect_ratio{suffix}", report.growth, request.subject)
     return missing

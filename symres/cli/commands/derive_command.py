@@ -121,9 +121,6 @@ def _derived(
         busy(f"deriving {request.subject}"),
     ):
         theory, report = _report(request, *sizes)
-        if folder is not None and theory.has_positions:
-            found = "figures and modules of it are not made yet"
-            raise DeclarationError("the files of a layer with positions", found, "leave out --out")
         if theory.has_positions:
             report = replace(report, tokens=stack_of_tokens(theory, network[0]))
             if names := theory.parameter_names:

@@ -19,6 +19,7 @@ from ...notation.decimals import decimal
 from ...results.critical_point import CriticalPoint
 from ...results.quantity import Quantity, Status
 from ...results.report import Report
+from ...results.token_stack import StackOfTokens
 from ...results.verdict import Verdict
 from ...studies import criticality_summary as summary
 from ...studies.criticality_summary import Expansion, expansions
@@ -33,6 +34,7 @@ _NARROW = 40.0  # width of a formula beside its decimals
 _WIDE = 80.0  # of one on its own
 _ROWS = 24  # of a table of verdicts, which does not break across pages
 _WEIGHTS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99)  # of skip connections in a table
+_DIGITS = 5  # of rows over the depth
 _INLINE = 30.0  # width of formulas at the end of a sentence
 
 
@@ -41,7 +43,7 @@ def document(report: Report, caption: str = "") -> str:
 
     Args:
         report: what was derived.
-        caption: of the plot ``maps.pdf`` beside the document; empty if there is none.
+        caption: of the plot ``maps.pdf`` beside the document, or ``tokens.pdf``; empty if there is none.
     """
     maps = report.quantities
     report = replace(report, quantities=(*maps, *report.finite_width))
@@ -76,6 +78,8 @@ def document(report: Report, caption: str = "") -> str:
             "samples": _samples(report),
             "remarks": [sentence(line).rstrip(".") for line in (*report.remarks, *report.given_up.values())],
             "caption": caption,
+            "figure": "maps.pdf" if report.tokens is None else "tokens.pdf",
+            "tokens": None if report.tokens is None else _tokens(report.tokens),
             "checks": [_check(row, report) for row in report.checks],
             "check_rows": _ROWS,
             **derivations(appendix, report.quantities),
@@ -377,6 +381,19 @@ def _fixed_points(report: Report) -> list[str] | None:
         slopes = (f"${number_text(slope, 12)}$" for slope in (row.chi_parallel, row.chi_perp))
         rows.append(" & ".join([kernel, *slopes, escape(row.phase)]))
     return rows
+
+
+def _tokens(stack: StackOfTokens) -> dict[str, object]:
+    """The table over the depth, and what it means."""
+    rows = [[row.kernel, row.similarity, row.apjn] for row in stack.rows]
+    return {
+        "start": f"{stack.tokens} tokens; the first stream has kernel 1, and its tokens have nothing in common.",
+        "rows": [
+            " & ".join([str(row.layers), *(f"${number_text(value, _DIGITS)}$" for value in values)])
+            for row, values in zip(stack.rows, rows, strict=True)
+        ],
+        "sentences": [prose(text) for text in stack.sentences],
+    }
 
 
 def _samples(report: Report) -> dict[str, object] | None:
