@@ -173,7 +173,8 @@ def _product_series(orders: Orders, T: float, less: Floats, derivative: Callable
     slopes: dict = {}
     for p, q in {(2 * i + n + more, 2 * j + n + more) for i, j, n in every for more in (0, 1)} - {(0, 0)}:
         slopes[p, q] = derivative(p, q)
-    logarithm = xp.log1p(-xp.clip(less, None, 1.0 - 1e-16))
+    most = 1.0 - 0.5 * float(xp.finfo(less.dtype).eps)  # the largest number below 1
+    logarithm = xp.log1p(-xp.clip(less, None, most))
     inverse, powers = xp.exp(-logarithm), {every[0]: xp.exp((T - 1.0) * logarithm)}
     total = slopes[1, 1] * 0.0
     for index in every:

@@ -99,6 +99,20 @@ def test_one_attention_has_its_reference_values(target):
     np.testing.assert_allclose(apart[:2], [ROWS["two_sequences_c"], ROWS["two_sequences_e"]], rtol=1e-12)
 
 
+@pytest.mark.parametrize("target", lanes(*DIFFERENTIABLE, slow={*ALL}))
+def test_float32_has_its_digits_where_doubles_are_switched_off(target):
+    """The default of JAX, whose sums over scores are of float32 too."""
+    net, module, tool = blocks(2), exported(target, 2), language(target)
+    own = given(net, NUMBERS)
+    cases = [("kernels", (1.0, 0.5), {}), ("dual_kernel", PAIR, {})]
+    cases += [("apjn", (1.0, 0.5), {"tokens": word}) for word in ("one", "all")]
+    for name, start, words in cases:
+        narrow = getattr(module, name)(*(tool.array(a, np.float32) for a in start), *own, **words)
+        with tool.target.in_double_precision():
+            wide = getattr(module, name)(*(tool.array(a) for a in start), *own, **words)
+        np.testing.assert_allclose(np.array(narrow), np.array(wide), rtol=2e-6)
+
+
 @pytest.mark.parametrize("target", lanes(*ALL, slow={*ALL}))
 def test_twelve_blocks_have_their_reference_values(target):
     net, module = blocks(12), exported(target, 12)
