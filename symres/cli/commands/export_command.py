@@ -74,8 +74,8 @@ def export(
         about = {"target": target, "functions": module.functions, "missing": module.missing}
         written = {"warnings": module.warnings, "file": None if file is None else str(file)}
         return print_json({**about, **written, "text": module.text})
-    for warning in module.warnings:
-        complain(f"warning: {warning}")
+    for notice in [*(f"left out: {lacks}" for lacks in module.missing), *(f"warning: {w}" for w in module.warnings)]:
+        complain(notice)
     Output().text(module.text.rstrip("\n") if file is None else f"wrote {file}")
 
 

@@ -94,7 +94,8 @@ def _sign_of(function: sp.Expr) -> sp.Expr:
         return sp.nan
     signs = set()
     for k, rho in product(_SEEN, (Fraction(-9, 10), Fraction(1, 100), Fraction(1))):
-        ball = enclose(function, {K: k, K1: k, K2: k, C: k * rho}, 128)
+        place = {K: k, K1: k, K2: k, C: k * rho}
+        ball = next((b for b in (enclose(function, place, bits) for bits in (53, 128)) if b != 0), arb(0))
         signs.add(1 if ball > 0 else -1 if ball < 0 else 0)
         if len(signs) > 1:
             return sp.nan

@@ -27,7 +27,7 @@ from symres.core.symbols import gamma, z
 from symres.layers import architectures
 from symres.layers.layer import Layer
 from symres.layers.nodes import Dense
-from symres.report.export import export_targets
+from symres.report.export import export, export_targets
 from symres.report.text import console
 from symres.report.text.catalogue_tables import facts_of
 from symres.report.text.formula_text import Maths
@@ -411,6 +411,15 @@ def test_what_is_on_no_page_can_be_exported(capsys, tmp_path, name):
     own = {s.name: values[s.name] for s in quantity.symbols}
     assert runpy.run_path(str(path))[name](**own) == pytest.approx(float(quantity.evalf(**own)), rel=1e-13)
     assert name not in theory.quantities
+
+
+def test_what_an_export_leaves_out_is_said(capsys, monkeypatch):
+    def lacking(*subject, **options):
+        return replace(export(*subject, **options), missing=("chi_parallel: it was given up after 60 s",))
+
+    monkeypatch.setattr("symres.report.export.export", lacking)
+    code, _, err = run(capsys, "export", "relu", "--quantity", "kernel_map")
+    assert (code, err) == (0, "symres: left out: chi_parallel: it was given up after 60 s\n")
 
 
 @pytest.mark.exhaustive

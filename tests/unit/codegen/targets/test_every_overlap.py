@@ -31,7 +31,7 @@ PLACES += [
     (0.0, 0.0, 1.0, 5),
 ]
 PLACES += [(0.3, 0.5, 60.0, 16), (1.0, -0.9, 2.0, 1), (3.0, 0.2, 4.0, 1000), (1e-5, 0.5, 1e5, 2), (8.0, 0.0, 2.0, 16)]
-MAPS = ("kernel_map", "covariance_map", "chi_perp", "tangent_map")
+MAPS = ("kernel_map", "covariance_map", "chi_perp", "tangent_map", "chi_parallel")
 STREAM = np.array([(1.0, 0.5), (2.0, -0.1), (3.0, 3.0), (0.7, 0.6999)]).T
 NUMBERS = {"C_1": 1.3, "C_2": 0.8, "C_A": 1.1}
 MOVED = {"t": 0.9, "s": 0.2}
@@ -98,6 +98,14 @@ def test_maps_of_a_transformer_are_those_of_the_theory(target):
         assert language(target).value(function, *stream) == pytest.approx(exact_values(name), rel=2e-12)
         narrow = language(target).value(function, *stream, kind=np.float32)
         assert narrow == pytest.approx(exact_values(name), rel=2e-4)
+
+
+def test_signs_of_terms_with_overlaps_are_cheap():
+    """Whether terms may cancel takes sums in double precision: those of 128 bits take minutes."""
+    theory = transformer()
+    with sr.budget(0.05):
+        found = sr.export(theory.chi_parallel).load().chi_parallel(2.0, -0.1, 1.1)
+    assert found == pytest.approx(float(theory.chi_parallel.evalf(12, K=2, C=-0.1, C_A=1.1)), rel=1e-12)
 
 
 @pytest.mark.parametrize("target", lanes(*ALL, slow={*ALL} - {"torch"}))
