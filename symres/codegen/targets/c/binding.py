@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -20,6 +20,7 @@ from ...scalar.arrays import Reals, evaluated, rows_through_layers, through_laye
 from ...scalar.descriptions import SEVERAL, network_functions
 from .compiling import compiled
 from .declarations import PROTOTYPE, Declared, declarations_of, declared, declared_network, prefix_of
+from .text import in_python
 
 _TYPES = {np.dtype(np.float64): ("double", ""), np.dtype(np.float32): ("float", "f")}
 
@@ -141,10 +142,14 @@ def _kind(given: Sequence[Any]) -> np.dtype:
 
 def functions_of(library: CompiledSource, source: str) -> dict[str, Callable[..., Any]]:
     """The functions of a source, by name."""
-    functions = declared(source)
+    functions = [
+        replace(f, parameters=tuple(map(in_python, f.parameters)), idle=frozenset(map(in_python, f.idle)))
+        for f in declared(source)
+    ]
     known = frozenset(p for f in functions for p in f.parameters)
     found: dict[str, Callable[..., Any]] = {f.name: CFunction(library, f, known) for f in functions}
     network = declared_network(source)
     if network is not None:
-        found |= network_of(library, *network)
+        names, depth, state = network
+        found |= network_of(library, [*map(in_python, names)], depth, state)
     return found

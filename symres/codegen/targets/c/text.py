@@ -236,15 +236,18 @@ def machine(code: str | None = None) -> str:
 
 
 def public(parameter: sp.Symbol) -> str:
-    """The name of a parameter in declarations: the user's own, where that can be a name there.
-
-    In capitals it may be a macro of a header, and with the ending of a type one of those.
-    """
+    """The name of a parameter in declarations: the user's own, where that can be a name there."""
     name = argument(parameter)
-    is_taken = (
-        name in (*KEYWORDS, *_ARGUMENTS)
-        or name.startswith(("step_", "every_", "SYMRES"))
-        or name.endswith("_t")
-        or name.isupper()
-    )
-    return variable(parameter) if is_taken or not name.isascii() else name
+    return variable(parameter) if _is_taken(name) or not name.isascii() else name
+
+
+def in_python(name: str) -> str:
+    """The name of a declared parameter in Python, where it is the user's own: as in the modules of other languages."""
+    own = name.removesuffix("_")
+    return own if _is_taken(own) and argument(sp.Symbol(own)) == own else name
+
+
+def _is_taken(name: str) -> bool:
+    """Whether a name has a meaning in C: in capitals it may be a macro, and with the ending of a type one of those."""
+    begins, ends = name.startswith(("step_", "every_", "SYMRES")), name.endswith("_t")
+    return name in (*KEYWORDS, *_ARGUMENTS) or begins or ends or name.isupper()

@@ -31,7 +31,7 @@ def exported(target, depth, **options):
 
 
 def given(network, numbers):
-    """Parameters in the order of a module: in C names in capitals may be macros."""
+    """Parameters in the order of a module."""
     return [numbers[name] for name in sorted(network.parameter_names)]
 
 
@@ -53,6 +53,14 @@ def test_kernels_and_gradients_of_tokens_are_those_of_the_theory(target):
     assert path == pytest.approx([float(net.apjn(0, n, K=1, C=0.5, **NUMBERS)) for n in range(3)], rel=1e-12)
     with pytest.raises(ValueError, match="'one' or 'all'"):
         module.apjn(1.0, 0.5, *own, tokens="some")
+
+
+@pytest.mark.parametrize("target", lanes(*ALL, slow=SLOW))
+def test_parameters_have_the_same_names_in_every_language(target):
+    """Letters in capitals, which may be macros in C, too."""
+    module, own = exported(target, 2), given(blocks(2), NUMBERS)
+    with language(target).target.in_double_precision():
+        np.testing.assert_array_equal(module.kernels(1.0, 0.5, **NUMBERS), module.kernels(1.0, 0.5, *own))
 
 
 @pytest.mark.parametrize("target", lanes(*ALL, slow=SLOW))
