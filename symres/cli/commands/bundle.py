@@ -46,7 +46,9 @@ def write_bundle(request: Request, theory: Theory, report: Report, folder: Path)
     for warning in dict.fromkeys(warnings):
         complain(f"warning: {warning}")
     if theory.has_positions and report.tokens is None:
-        missing += ("no plot: what becomes of tokens needs numbers for all parameters, and tokens that are alike",)
+        missing += (
+            "no plot: it needs numbers for all parameters, and tokens that are alike and stay finite over the depth",
+        )
     missing += tuple(f"no {' and '.join(targets)} code for {reason}" for reason, targets in without.items())
     for suffix in METADATA:
         if drawn is not None:

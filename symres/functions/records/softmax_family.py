@@ -41,7 +41,7 @@ class SoftmaxOverlap(SpecialFunction):
         "and covariance k; B_1, B_2 and B_k its slopes in these"
     )
     tex = (
-        r"$\mathrm{B}(S_1, S_2, k, T) = \mathbb{E} \sum_b A_b A'_b$, the overlap of two softmax vectors of $T$ keys "
+        r"$\mathrm{B}(S_1, S_2, k, T) = \mathrm{E} \sum_b A_b A'_b$, the overlap of two softmax vectors of $T$ keys "
         r"whose scores have variances $S_1$ and $S_2$ and covariance $k$; indices are derivatives in these"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -34,6 +35,7 @@ _NARROW = 40.0  # width of a formula beside its decimals
 _WIDE = 80.0  # of one on its own
 _ROWS = 24  # of a table of verdicts, which does not break across pages
 _WEIGHTS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99)  # of skip connections in a table
+_POWER = re.compile(r"l\\textasciicircum\{\}(-?\d+(?:\.\d+)?)")  # of the depth
 _DIGITS = 5  # of rows over the depth
 _INLINE = 30.0  # width of formulas at the end of a sentence
 
@@ -392,7 +394,7 @@ def _tokens(stack: StackOfTokens) -> dict[str, object]:
             " & ".join([str(row.layers), *(f"${number_text(value, _DIGITS)}$" for value in values)])
             for row, values in zip(stack.rows, rows, strict=True)
         ],
-        "sentences": [prose(text) for text in stack.sentences],
+        "sentences": [_POWER.sub(r"$l^{\1}$", prose(text)) for text in stack.sentences],
     }
 
 

@@ -13,6 +13,7 @@ import time
 import pytest
 import sympy as sp
 
+import symres as sr
 from symres.cli import request
 from symres.cli.commands import bundle, derive_command
 from symres.cli.staging import staged
@@ -178,3 +179,20 @@ def test_the_decay_law_solves_the_flow(name):
     slope = flow.law.diff(criticality_summary.DEPTH)
     assert slope.subs(numbers).evalf(30) == pytest.approx(drift.subs(numbers).evalf(30), rel=1e-25)
     assert slope.subs(numbers) < 0
+
+
+@pytest.mark.exhaustive
+@needs_latex
+def test_files_of_tokens(capsys, tmp_path):
+    words = ["derive", "relu", "--layer", "transformer", "--tokens", "4", "--out", str(tmp_path / "out")]
+    code, out, _ = run(capsys, *words, "--set", "C_A=1", "--set", "C_1=1", "--set", "C_2=1")
+    assert code == 0 and "tokens.pdf" in out
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    modules = {"relu_numpy.py", "relu_torch.py"}
+    assert written == {"derivation.tex", "results.json", "tokens.pdf", "tokens.png", "tokens.svg", *modules}
+    text = (tmp_path / "out" / "derivation.tex").read_text()
+    assert "layers & kernel & similarity & APJN of a token" in text and r"falls like $l^{-" in text
+    module = runpy.run_path(str(tmp_path / "out" / "relu_numpy.py"))
+    theory = sr.derive(sr.transformer("relu", C_A=1, C_1=1, C_2=1), positions=sr.Tokens(4))
+    assert float(module["kernel_map"](1.0, 0.3)) == pytest.approx(theory.kernel_map(K=1, C=0.3), rel=1e-10)
+    typeset(tmp_path / "out" / "derivation.tex")
