@@ -61,6 +61,9 @@ class LimitTokens(ExchangeableNet):
             return float(first @ second), float(np.sum((first - second) ** 2))
         if scores.power == 1:
             return 1 / keys, 0.0
+        if 2 * keys > qmc.Sobol.MAXDIM:
+            found = f"quasi-random points have {qmc.Sobol.MAXDIM} coordinates at most"
+            raise OracleLimit(f"scores of {keys} keys", found, "take fewer tokens")
         one, other = _normals(keys, self._set)
         sigma, share = np.sqrt(covariance[0, 0]), covariance[0, 1] / covariance[0, 0] if covariance[0, 0] else 0.0
         alone = np.sqrt(1 - share**2)

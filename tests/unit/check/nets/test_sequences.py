@@ -99,3 +99,9 @@ def test_streams_have_the_covariance_that_is_asked_for(shared):
     z = simulation._inputs(GramNet(64, np.random.default_rng(0), T), 500, K)
     samples = moments(z)
     assert (np.abs(samples.mean(axis=0) - (K, shared)) < 4 * samples.std(axis=0) / np.sqrt(500)).all()
+
+
+def test_scores_of_more_keys_than_quasi_random_points_have_coordinates():
+    theory = sr.layer("Attention(z, 1, 0, 1, 1)").derive(positions=sr.Tokens(20000))
+    report = sr.check(theory, against="quadrature", points=1, quantities=["covariance_map"], progress=False)
+    assert str(report.verdicts[0].outcome) == "INCONCLUSIVE" and "21201 coordinates" in report.verdicts[0].reason
