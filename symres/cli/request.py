@@ -50,8 +50,11 @@ class Request:
         """The tokens of each input.
 
         Raises:
-            DeclarationError: that is not a number of them.
+            DeclarationError: that is not a number of them, or the layer does not mix tokens.
         """
+        if self.tokens is not None and not self.layer.program.has_positions:
+            found, remedy = "it treats every input by itself", "leave out --tokens, or take --layer transformer"
+            raise DeclarationError(f"--tokens {self.tokens} for the layer {self.layer.name}", found, remedy)
         return None if self.tokens is None else Tokens(self.tokens)
 
     @property

@@ -157,7 +157,7 @@ class Arguments:
             raise DeclarationError(
                 f"{self.asked} at {named}",
                 "the mean covariance of a large batch is not negative" if is_batch else found,
-                f"pass {covariance} from {0 if is_batch else _readable(least)} to {kernel}",
+                f"pass {0 if is_batch else _readable(least)} <= {covariance} <= {kernel}",
             )
 
     def _require_sequences(self, exact: dict[sp.Symbol, sp.Expr], members: sp.Expr) -> None:

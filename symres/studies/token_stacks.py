@@ -17,7 +17,7 @@ def stack_of_tokens(theory: Theory, depth: int) -> StackOfTokens | None:
         None unless all parameters of the layer have numbers, or where maps have no numbers.
     """
     size = theory.sequence_length
-    if theory.parameter_names or size is sp.oo or not theory.is_exchangeable:
+    if theory.parameter_names or size in (1, sp.oo) or not theory.is_exchangeable:
         return None
     is_usual = bool(size.free_symbols)
     if is_usual:

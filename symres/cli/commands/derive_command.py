@@ -123,7 +123,10 @@ def _derived(
         theory, report = _report(request, *sizes)
         if theory.has_positions:
             report = replace(report, tokens=stack_of_tokens(theory, network[0]))
-            if names := theory.parameter_names:
+            if theory.is_exchangeable and theory.sequence_length == 1:
+                alone = "a single token attends to itself alone: attention is a dense layer"
+                report = replace(report, remarks=(*report.remarks, alone))
+            elif names := theory.parameter_names:
                 told = f"with numbers for {', '.join(names)} (--set {names[0]}=1) this page tells where tokens go"
                 report = replace(report, remarks=(*report.remarks, told))
         report = replace(report, advice=theory.advice(*network))

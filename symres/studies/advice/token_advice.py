@@ -58,8 +58,8 @@ def advise_tokens(theory: Theory, depth: int, width: int, advise: Callable[[Theo
     layer = Layer(alike.subs(renamed))
     if layer.program.has_positions:
         return Advice(depth, width, False, remark=_MIXED)
-    is_attended = theory.is_exchangeable and bool(theory.layer.forward.atoms(Attention))
-    size = theory.sequence_length if is_attended else sp.oo
+    size = theory.sequence_length if theory.is_exchangeable else sp.oo
+    is_attended = size not in (1, sp.oo) and bool(theory.layer.forward.atoms(Attention))
     tokens = Theory(theory.layer, Tokens(USUAL_TOKENS) if size.free_symbols else theory.positions)
     is_fixed = is_attended and not layer.parameters
     if is_fixed:
@@ -79,7 +79,7 @@ def advise_tokens(theory: Theory, depth: int, width: int, advise: Callable[[Theo
             advice = replace(advise(Theory(layer.subs(C_W=scale)), None), origin=Origin.BRANCH, C_W=scale)
     chosen |= dict.fromkeys(names[0], advice.C_W or 1.0)
     ends = [*_ends(tokens, depth, width, {"": chosen})] if is_attended else []
-    if schemes := _schemes(last, inner, chosen, depth, width):
+    if is_attended and (schemes := _schemes(last, inner, chosen, depth, width)):
         free = theory.layer.forward.replace(lambda e: isinstance(e, Attention), _with_free_scores)
         ends += _ends(Theory(Layer(free), tokens.positions), depth, width, schemes)
     parameters = {name: value for name, value in chosen.items() if name in theory.parameter_names}

@@ -196,9 +196,12 @@ class PositionNetwork:
         """
         self._require_positions("gradients of tokens")
         first, last = whole(l0, "l0", 0), whole(l, "l", 0)
-        if tokens not in ("one", "all") or not first <= last <= len(self.layers):
-            found = f"tokens = {tokens} from layer {first} to layer {last} of {len(self.layers)}"
-            raise DeclarationError("an averaged partial Jacobian norm", found, 'pass l0 <= l and "one" or "all"')
+        if tokens not in ("one", "all"):
+            found, remedy = "it is unknown", 'pass "one", or "all" for all tokens that are moved alike'
+            raise DeclarationError(f"an averaged partial Jacobian norm of tokens={tokens}", found, remedy)
+        if not first <= last <= len(self.layers):
+            found = f"from layer {first} to layer {last} of {len(self.layers)}"
+            raise DeclarationError("an averaged partial Jacobian norm", found, "pass l0 <= l <= depth")
         if (grid := self._grid) is not None:
             return self._on_grid(grid, K, params).apjn(first, last, tokens == "all")
         if C is None:

@@ -39,6 +39,7 @@ _CLOSE = 130  # 1 - rho = 2**-130 stands for equal tokens
 _BOUNDED = 60  # bits of a kernel that is not large
 _SAME = 1e-13  # relative change of a kernel that stays
 _HELD = 1e-9  # by which a kernel twice as large must shrink, relatively, where one stays
+_NOTHING = 1e-12  # exponents and rates that are 0 but for rounding
 _STEPS = 12  # of the secant method
 _SMALL, _PLACES = 1e-5, 24  # the smallest 1 - rho where ends are looked for, and the places on either scale
 
@@ -236,8 +237,8 @@ class TokenStack:
     def _law(self, place: _Place, after: mp.mpf) -> Callable[[mp.mpf], float]:
         """The exponent, or the rate, of the product of a factor over layers, for kernels K and K' of the stack."""
         if self._is_power(place, after):
-            return lambda factor: float((factor - 1) * place.kernel / (after - place.kernel))
-        return lambda factor: float(mp.log(abs(factor)))
+            return lambda factor: _law_of((factor - 1) * place.kernel / (after - place.kernel))
+        return lambda factor: _law_of(mp.log(abs(factor)))
 
     def _approach(self, place: _Place, numbers: dict[str, mp.mpf]) -> mp.mpf:
         """By what the distance from an end is multiplied: the larger eigenvalue of the slopes in K and C."""
@@ -251,6 +252,11 @@ class TokenStack:
         """By what squared gradients are multiplied: the larger eigenvalue of the matrix of t and s."""
         rows = self._at(self._tangents, place.x, place.kernel)
         return _largest(rows["tt"], rows["ts"], rows["st"], rows["ss"])
+
+
+def _law_of(exponent: mp.mpf) -> float:
+    """An exponent or a rate; one that is 0 but for rounding is 0: a law of logarithms, or none."""
+    return float(exponent) if abs(exponent) > _NOTHING else 0.0
 
 
 def _exact(value: mp.mpf) -> sp.Rational:

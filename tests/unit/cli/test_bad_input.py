@@ -105,6 +105,8 @@ OPTIONS = {
     "derive tanh(a*z) --positive tanh": "formulas use this name already",
     "derive tanh(a*z) --positive K": "formulas use this name already",
     "derive tanh(a*z) --positive a --set a=2": "it has a number",
+    "derive gelu --tokens 16": "it treats every input by itself; leave out --tokens",
+    "check relu --layer residual --tokens 4": "it treats every input by itself",
     "derive z+Dense(relu(z)) --layer residual": "the first argument is a layer already",
     "derive relu --layer residual --gamma 0.5": "--set gamma=NUMBER sets it",
     "check z+Dense(phi(z))": "it contains phi, but no activation is passed for it",

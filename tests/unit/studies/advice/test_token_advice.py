@@ -113,3 +113,8 @@ def test_given_variances_are_not_drowned_by_large_inputs():
     assert advice.holds and "have variance 1." in str(advice)
     advice = sr.derive(large, positions=sr.Tokens(8)).advice(8, 64)
     assert not advice.holds and "8 layers change a kernel of 1 of 8 tokens" in str(advice)
+
+
+def test_one_token_has_nobody_to_become_equal_to():
+    advice = sr.derive(sr.transformer("relu"), positions=sr.Tokens(1)).advice(4, 64)
+    assert advice.holds and advice.token_ends == ()

@@ -136,3 +136,9 @@ def test_no_ends():
         sr.derive("relu").rates(C_W=2, C_b=0)
     with pytest.raises(sr.DeclarationError, match="C_A of the layer"):
         transformer("relu").similarity_fixed_points(C_1=1, C_2=2)
+
+
+def test_laws_that_are_logarithms_have_the_exponent_zero():
+    """Pixels of a convolutional residual network with ReLU: K and K - C grow by factors that tend to 1 alike."""
+    laws = sr.derive(sr.conv_resnet("relu"), positions=sr.Tokens(4)).rates(C_1=2, C_2=2)
+    assert laws.angle == laws.collapse == 0
