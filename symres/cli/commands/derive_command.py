@@ -124,7 +124,7 @@ def _derived(
         if theory.has_positions:
             report = replace(report, tokens=stack_of_tokens(theory, network[0]))
             if theory.is_exchangeable and theory.sequence_length == 1:
-                alone = "a single token attends to itself alone: attention is a dense layer"
+                alone = "a single position meets no other: attention, windows and pools are dense there"
                 report = replace(report, remarks=(*report.remarks, alone))
             elif names := theory.parameter_names:
                 told = f"with numbers for {', '.join(names)} (--set {names[0]}=1) this page tells where tokens go"

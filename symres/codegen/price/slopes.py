@@ -27,10 +27,10 @@ def slopes(formula: sp.Expr, symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp
     if any(node.covariance != PAIR for node in nodes):
         return None
     try:
-        found = pair_slopes(formula, symbols, nodes, lambda node: _SummedSlopes())
+        derivatives = pair_slopes(formula, symbols, nodes, lambda node: _SummedSlopes())
     except _NoSum:
         return None
-    return {s: merged(sp.expand_mul(slope, deep=False)) for s, slope in found.items()}
+    return {s: merged(sp.expand_mul(slope, deep=False)) for s, slope in derivatives.items()}
 
 
 class _SummedSlopes(PairSlopes):

@@ -40,9 +40,10 @@ class Batch(Listed):
     def with_mean(self, covariances: Array) -> Array:
         """The covariance of each place with the average over the batch."""
         blocks = covariances.reshape(self._count, self.followed, -1).mean(axis=2)
-        own = blocks.reshape(self.followed, -1, self.followed)[range(self.followed), :, range(self.followed)].ravel()
-        others = (blocks.sum(axis=1) - own) / max(self.followed - 1, 1)
-        return np.asarray(own + (others - own) * (1 - 1 / self.inputs))
+        every = range(self.followed)
+        within = blocks.reshape(self.followed, -1, self.followed)[every, :, every].ravel()
+        between = (blocks.sum(axis=1) - within) / max(self.followed - 1, 1)
+        return np.asarray(within + (between - within) * (1 - 1 / self.inputs))
 
     def pooled(self, gram: Array) -> Array:
         """The averages over all positions of both inputs, for each pair."""

@@ -24,6 +24,7 @@ Changes: TypeAlias = Mapping[sp.Symbol, Array]  # covariances of changes of each
 _PARALLEL = 4e-16  # relative difference from the variances of covariances that are equal to them
 _SMALLEST, _NOTHING = 1e-290, 1e-280  # in the place of variances that are 0, and what may come of it
 _TRACE = 1e-140  # covariances that such variances leave
+_FEW_PLACES = 0.5  # relative variance 2/N of variances over N independent places: <1/s^2> is finite for N > 4
 _BELOW = 1 - 4e-16  # the largest correlation of neurons that are not parallel
 
 
@@ -112,9 +113,16 @@ class GridLaw:
 
         With the relative variance v, <1/s><s> is 1/(1 - v), as of a chi-squared law; and changes lose the share v/2
         of what is parallel to the neurons, if their covariances are like those of the neurons.
+
+        Raises:
+            UnsupportedLayer: a batch is as small as four independent places, where 1/s has no variance.
         """
         names = {role.name for role in slope.roles.values()} & self.batch_variances.keys()
-        return math.prod((1 - v / 2) / (1 - v) for v in map(self.batch_variances.__getitem__, names))
+        variances = [self.batch_variances[name] for name in names]
+        if max(variances, default=0.0) >= _FEW_PLACES:
+            found = "variances over it differ so much from channel to channel that gradients have no typical size"
+            raise UnsupportedLayer("gradients through a small batch", found, "take more inputs, or larger ones")
+        return math.prod((1 - v / 2) / (1 - v) for v in variances)
 
     @property
     def attended(self) -> list[tuple[Attend, GridGrams]]:

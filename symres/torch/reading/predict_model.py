@@ -230,7 +230,7 @@ def _measured_front(measurement: Measurement, span: StretchPlaces, grams: TokenG
         changes = grams.changes[span.entry]
     else:  # positions may change by different amounts
         front = replace(front, jacobian=math.nan)
-    return replace(front, kernels=kernels, tokens=tokens, changes=changes, inputs=measurement.inputs)
+    return replace(front, kernels=kernels, tokens=tokens, changes=changes, inputs=grams.inputs.get(span.entry, 1))
 
 
 def _jacobian_front(measurement: Measurement, span: StretchPlaces) -> Front | None:

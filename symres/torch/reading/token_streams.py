@@ -60,10 +60,12 @@ class TokenGrams:
     Args:
         kernels: Gram matrices by the names of places.
         changes: those of changes, which are independent where Jacobians start; none where PyTorch has no forward mode.
+        inputs: how many a batch has, at places where all inputs have one matrix.
     """
 
     kernels: dict[str, list[np.ndarray]] = field(default_factory=dict)
     changes: dict[str, list[np.ndarray]] = field(default_factory=dict)
+    inputs: dict[str, int] = field(default_factory=dict)
 
 
 def token_grams(
@@ -95,6 +97,8 @@ def token_grams(
         if is_wide or (is_batch and primal.ndim > 1):
             axis, products = places[name].axis, _batch_products if is_batch else _products
             kernels, width = products(primal, axis), primal.shape[axis]
+            if is_batch:
+                grams.inputs[name] = len(primal)
             grams.kernels[name] = kernels if places[name].is_apart else [as_tokens(K, width) for K in kernels]
             if change is not None:
                 drawn = grams.changes.get(name, [np.zeros_like(K) for K in kernels])
@@ -169,7 +173,7 @@ class TokenLayer:
         block: that it is a place of.
         which: of its places.
         kernels: that go in, one matrix for each input, or one of several inputs of a batch.
-        inputs: how many a batch has.
+        inputs: how many a batch has; 1 where each input has a matrix.
     """
 
     block: ReadBlock
@@ -215,7 +219,8 @@ class TokenLayer:
     @property
     def followed(self) -> int:
         """Of how many inputs a matrix has the positions."""
-        return max(len(self.kernels[0]) // math.prod(self.block.spans[self.which].positions), 1)
+        positions = math.prod(self.block.spans[self.which].positions)
+        return 1 if self.inputs == 1 else len(self.kernels[0]) // positions
 
     @property
     def has_several(self) -> bool:

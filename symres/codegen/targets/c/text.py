@@ -243,8 +243,8 @@ def public(parameter: sp.Symbol) -> str:
 
 def in_python(name: str) -> str:
     """The name of a declared parameter in Python, where it is the user's own: as in the modules of other languages."""
-    own = name.removesuffix("_")
-    return own if _is_taken(own) and argument(sp.Symbol(own)) == own else name
+    typed = name.removesuffix("_")
+    return typed if _is_taken(typed) and argument(sp.Symbol(typed)) == typed else name
 
 
 def _is_taken(name: str) -> bool:
