@@ -202,6 +202,11 @@ class Node(sp.Expr):
         )
 
 
+def of_equal_positions(forward: sp.Expr) -> sp.Expr:
+    """An equation where all positions have the same neurons: what mixes them is dense, or does nothing."""
+    return forward.replace(lambda e: isinstance(e, Node), lambda node: node.of_equal_positions())
+
+
 def _meaning(name: str, module: str) -> str:
     """What a name stands for in equations already, if a class of this module must not take it; else empty."""
     if name in PARSED_FUNCTIONS or name in _CONSTANTS:

@@ -145,10 +145,11 @@ def _theory_row(
     point = random_points.text(place | values)
     try:
         with limited(Stage.COMPARISON, name):
+            length = float(theory.sequence_length.subs(values)) if theory.has_positions else None
+            # first, since it refuses more keys than it can sum at once
+            found = _measured(theory.layer.forward, observable, tuple(place.items()), tuple(values.items()), length)
             digits = digits_of(theory, quantity)
             claim = claimed(quantity, place | values, digits)
-            length = float(theory.sequence_length.subs(values)) if theory.has_positions else None
-            found = _measured(theory.layer.forward, observable, tuple(place.items()), tuple(values.items()), length)
             if digits < DIGITS:  # fewer than an integral may have
                 found = replace(found, error=found.error + float(abs(claim)) * 10.0**-digits)
     except FAILURES as failure:

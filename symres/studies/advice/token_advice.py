@@ -17,7 +17,7 @@ from ...core.symbols import C_W
 from ...functions.records.softmax_family import SoftmaxOverlap
 from ...layers.layer import Layer
 from ...layers.mixing import Attention
-from ...layers.nodes import Drawn, Node
+from ...layers.nodes import Drawn, of_equal_positions
 from ...layers.normalisation import Normaliser
 from ...layers.positions import USUAL_TOKENS, Tokens
 from ...numerics.brent import brent
@@ -53,7 +53,7 @@ def advise_tokens(theory: Theory, depth: int, width: int, advise: Callable[[Theo
     last, inner = _by_role(theory.layer.forward)
     names = [sorted({str(draw.args[1]) for draw in draws if draw.args[1].is_Symbol}) for draws in (last, inner)]
     inside = {name: 1.0 for name in (*names[1], *_SCORES) if name in theory.parameter_names}
-    alike = theory.layer.forward.replace(lambda e: isinstance(e, Node), lambda node: node.of_equal_positions())
+    alike = of_equal_positions(theory.layer.forward)
     renamed = {s: C_W if s.name in names[0] else inside.get(s.name, s) for s in alike.free_symbols}
     layer = Layer(alike.subs(renamed))
     if layer.program.has_positions:

@@ -434,7 +434,10 @@ def of_networks(method: Callable[..., Returned]) -> Callable[..., Returned]:
 
     @wraps(method)
     def call(*given: Any, **params: Any) -> Returned:
-        values = ours.bind(*given, **params).arguments
+        try:
+            values = ours.bind(*given, **params).arguments
+        except TypeError as error:
+            raise TypeError(f"{method.__name__}(): {error}") from None
         values["self"] = values["self"].network(values.pop("depth") if is_deep else values["l"])
         passed = inspect.BoundArguments(theirs, values)
         return method(*passed.args, **passed.kwargs)

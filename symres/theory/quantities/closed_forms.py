@@ -10,6 +10,7 @@ from ...core.work_budget import Stage, limited
 from ...gaussian.algebra.canonical import textbook
 from ...gaussian.calculus.expectation import Expectation
 from ...gaussian.closed_form.average import Average, average
+from ...notation.shortest import symbols
 from ...results.quantity import Verification
 
 
@@ -31,7 +32,7 @@ class ClosedFormSubstitution:
                 steps.append(insertion("Gaussian average", statement, state, node, closed_form.proof, is_told=True))
                 state = steps[-1].after
         final = textbook(state)
-        if final != state:
+        if final != state and (steps or symbols(final) < symbols(state)):  # what only looks different says nothing
             steps.append(Step(Rule.CANONICAL, "textbook order", textbook, final))
         return Proof(definition, tuple(steps))
 

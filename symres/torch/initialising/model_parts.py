@@ -5,7 +5,6 @@ Equal layers have equal forms: one symbol C_W, one symbol C_b, and xi before the
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -18,7 +17,7 @@ from ...core.errors import DeclarationError, SymresError
 from ...core.symbols import C_W, C_b, xi, z
 from ...layers.layer import Layer
 from ...layers.mixing import Attention
-from ...layers.nodes import Dense, Drawn
+from ...layers.nodes import Dense, Drawn, of_equal_positions
 from ...layers.normalisation import Normaliser
 from ..equations.formula_values import (
     DENSE,
@@ -81,18 +80,23 @@ class CanonicalForm:
         return self.forward.has(Attention)
 
     @property
+    def mixes_positions(self) -> bool:
+        """Whether it is another layer where all positions have the same neurons."""
+        return of_equal_positions(self.forward) != self.forward
+
+    @property
     def text(self) -> str:
         """Its equation for people."""
         return f"z' = {Layer(self.forward).text}{', of equal tokens' if self.is_attention else ''}"
 
     @property
     def layer(self) -> Layer:
-        """The layer; attention is what it is for equal tokens: a dense layer.
+        """The layer; what mixes positions is what it is where these are equal: attention a dense layer.
 
         Raises:
             SymresError: the equation is not one of a layer.
         """
-        return Layer(self.forward.replace(lambda e: isinstance(e, Attention), Attention.of_equal_positions))
+        return Layer(of_equal_positions(self.forward))
 
     @property
     def is_linear(self) -> bool:
@@ -122,8 +126,8 @@ class WeightUse(WeightedCall):
 
     @property
     def width(self) -> int:
-        """The neurons that come out, of a convolution times the positions that it sees."""
-        return (self.fan_out if self.part is None else len(self.part)) * math.prod(self.tensor.shape[2:])
+        """The neurons that come out: channels of a convolution, as its positions see the same weights."""
+        return self.fan_out if self.part is None else len(self.part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +185,7 @@ def model_parts(
     Raises:
         DeclarationError: there is no dense layer and no convolution.
     """
-    stretches = read_stretches(record, steps, block_finder(model))
+    stretches = read_stretches(record, steps, block_finder(model), positions=True)
     pairs = zip(stretches, [*stretches[1:], None], strict=True)
     parts = [_part(record, stretch, following, ends) for stretch, following in pairs]
     heavy = [position for position, part in enumerate(parts) if part.uses]

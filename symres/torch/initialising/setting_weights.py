@@ -328,7 +328,7 @@ class StreamSetter:
     def _readout(self, part: ModelPart) -> None:
         """Outputs of mean square 1."""
         square, how = math.nan, InitReason.THEORY
-        if not math.isnan(self._kernel):
+        if not math.isnan(self._kernel) and not part.form.mixes_positions:
             square = averaged(part.form.forward.args[0], self._kernel)
         if not 0 < square < math.inf:
             square, how = self._entering(part.uses[0]), InitReason.MEASURED

@@ -6,6 +6,7 @@ import sympy as sp
 
 import symres as sr
 from symres.core.proof import Proof
+from symres.core.symbols import C_W, C_b, K
 from symres.theory.quantities.build import _verified
 from tests.shared import derived
 
@@ -30,3 +31,9 @@ def test_a_nested_series_follows_its_variances():
 
 def test_two_ways_to_the_same_quantity():
     assert sr.expect(sr.activation("gelu")(sr.z) ** 2).expr == sr.expect("gelu(z)^2").expr
+
+
+def test_a_formula_in_which_nothing_closes_stays_as_it_was_derived_unless_it_gets_shorter():
+    theory = sr.layer("Attention(z, C_W, 0, 9, 1)").derive(positions=sr.Tokens(16))
+    assert theory.chi_perp.body == theory.chi_perp.definition  # and not once more with C - 2K for 2K - C
+    assert sr.layer("Dense(z - z/2)").derive().kernel_map.body == C_W * K / 4 + C_b

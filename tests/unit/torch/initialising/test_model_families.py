@@ -185,3 +185,28 @@ def test_a_model_that_differentiates_itself_is_refused_by_the_name_of_the_operat
     with pytest.raises(SymresError, match=r"operation grad in .*initialise the module without this operation"):
         field = nn.Sequential(nn.Linear(2, 32), nn.Tanh(), nn.Linear(32, 1))
         initialised(lambda: Computed(slope_of_itself, field), torch.randn(8, 2))
+
+
+class NormedConvolutions(nn.Module):
+    """Pre-activation block whose norms average over channels and pixels."""
+
+    def __init__(self, channels):
+        super().__init__()
+        self.norm, self.norm_2 = nn.GroupNorm(1, channels), nn.GroupNorm(1, channels)
+        self.conv, self.conv_2 = (nn.Conv2d(channels, channels, 3, padding=1) for _ in range(2))
+
+    def forward(self, x):
+        return x + self.conv_2(F.relu(self.norm_2(self.conv(F.relu(self.norm(x))))))
+
+
+def test_norms_over_channels_and_pixels_have_the_advice_for_as_many_neurons_as_channels():
+    def build():
+        blocks = (NormedConvolutions(32) for _ in range(3))
+        pool = nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 10)
+        return nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), *blocks, *pool)
+
+    model, report = initialised(build, images())
+    assert "of width 32" in str(report)
+    assert report["1.conv_2.weight"].reason.name == "THEORY"
+    assert stays_level(model, [str(k) for k in range(4)], images())
+    assert float(model(images()).detach().square().mean()) == pytest.approx(1, rel=0.8)  # of ten outputs
