@@ -290,7 +290,7 @@ class CriticalTheory(LayerTheory):
 
     @cached_property
     def _criticality(self) -> Criticality:
-        if self.has_positions and self.kernel_map.defined.has(symbols.C):
+        if self.has_positions and any(q.defined.has(symbols.C) for q in (self.kernel_map, self.chi_perp)):
             return Criticality((), "undefined", ())
         maps, given_up = self.flow_maps, "the search for critical points was given up"
         without = Criticality((), "unknown", (given_up,))

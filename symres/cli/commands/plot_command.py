@@ -38,6 +38,7 @@ def plot(
     from ...core.progress import Bar
     from ...report.figures.phase_diagram import MOST_POINTS, phase_diagram, require_quantity
     from ...report.figures.style import format_of
+    from ...studies.phase_flow import require_maps
     from ...theory.theory import derive as theory_of
     from ..request import axis, make
 
@@ -52,6 +53,7 @@ def plot(
     require_place(path)
     with busy(f"deriving {request.subject}"):
         theory = theory_of(request.layer)
+        require_maps(*theory.flow_maps[::2])  # before advice, which takes seconds
         advice = theory.advice()
     with Bar("phase diagram") as progress:
         drawn = phase_diagram(

@@ -92,7 +92,6 @@ def phase_diagram(
     require_quantity(quantity)
     theory = theory if isinstance(theory, DerivedLayer) else derive(theory)
     require_maps(*theory.flow_maps[::2])
-    flow = PlaneMaps(*theory.flow_maps[::2])  # first: not every layer has them
     x, y = _triple(x), _triple(y)
     names = (C_W.name if x is None else x[0], C_b.name if y is None else y[0])
     free = {s.name for s in theory.layer.parameters if s in (gamma, xi)} - {*names} - params.keys()
@@ -110,6 +109,7 @@ def phase_diagram(
         raise DeclarationError(f"a phase diagram of {count} points on an axis", found, f"use {MOST_POINTS} or fewer")
     start, layers = number(K, "K"), whole(depth, "depth", 1)
     require_range("a phase diagram", KERNEL, start)
+    flow = PlaneMaps(*theory.flow_maps[::2])
 
     def plane(x: Axis, y: Axis, points: int) -> Parameters:
         """The parameters at the points of a plane, row by row of equal y."""
