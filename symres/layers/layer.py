@@ -80,7 +80,7 @@ class Layer(Shown):
     def _facts(self) -> list[Fact]:
         return [fact(str(left), latex(left), right) for left, right in self.equations]
 
-    def derive(self, positions: Axis | None = None) -> Any:
+    def derive(self, positions: Axis | str | None = None) -> Any:
         """The theory of deep networks built from the layer, what ``sr.derive`` returns of it.
 
         Args:

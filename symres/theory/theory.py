@@ -21,6 +21,7 @@ from ..gaussian.algebra.canonical import canonical
 from ..layers.equation_parser import declared_layer
 from ..layers.layer import Layer
 from ..layers.layouts import Axis
+from ..layers.positions import positions_of
 from ..notation import latex
 from ..notation.facts import equation
 from ..results.advice.advice import Advice
@@ -40,7 +41,7 @@ def derive(
     what: Layer | Activation | Theory | str,
     /,
     layer: str | None = None,
-    positions: Axis | None = None,
+    positions: Axis | str | None = None,
     **numbers: Number,
 ) -> Theory:
     """The theory of deep networks built from one layer.
@@ -50,7 +51,8 @@ def derive(
             an activation, its name or its formula. A Theory stays what it is.
         layer: of an activation: the name of an architecture, or a forward equation with ``phi``; by default the
             multilayer perceptron.
-        positions: in each input, such as ``sr.Tokens(16)``; tokens in any number, T, where the layer mixes positions.
+        positions: in each input, such as ``sr.Tokens(16)``, or this as text; tokens in any number, T, where the layer
+            mixes positions.
         numbers: for parameters of the layer and of the activation, by name: ``gamma="1/2"``.
 
     Returns:
@@ -73,10 +75,11 @@ def derive(
         if layer is None and positions is None and not numbers:
             return what
         positions, what = positions or what.positions, what.layer
-    return Theory(declared_layer(what, layer, **numbers), positions)
+    layout = positions_of(positions) if isinstance(positions, str) else positions
+    return Theory(declared_layer(what, layer, **numbers), layout)
 
 
-def network(layers: Iterable[Layer | Activation | Theory | str], positions: Axis | None = None) -> Network:
+def network(layers: Iterable[Layer | Activation | Theory | str], positions: Axis | str | None = None) -> Network:
     """A deep network of different layers, each with its theory.
 
     Args:

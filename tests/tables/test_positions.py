@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import symres as sr
-from symres.layers.positions import positions_of
 from symres.numerics.softmax_entropy import softmax_entropy
 
 ROWS = json.loads((Path(__file__).parents[1] / "oracles" / "positions.json").read_text())
@@ -45,7 +44,7 @@ EXACT = [row for row in ROWS if is_exact(row) and row["quantity"] in STREAM]
 
 @cache
 def network(layer, positions, depth):
-    return sr.network([sr.layer(layer)] * depth, positions=positions_of(positions))
+    return sr.network([sr.layer(layer)] * depth, positions=positions)
 
 
 @pytest.mark.sample(12)
@@ -86,7 +85,7 @@ def used(quantity, numbers):
 
 @pytest.mark.parametrize("row", SEQUENCES, ids=[row["id"] for row in SEQUENCES])
 def test_two_sequences(row):
-    theory, start = sr.derive(sr.layer(row["layer"]), positions=positions_of(row["positions"])), row["start"]
+    theory, start = sr.derive(sr.layer(row["layer"]), positions=row["positions"]), row["start"]
     names = {"K1": "q1", "P1": "p1", "K2": "q2", "P2": "p2", "C": "c", "E": "e"}
     numbers = {name: start[other] for name, other in names.items()} | row["values"]
     quantity = theory.quantity("sequence_map" if row["quantity"] == "c" else "sequence_cross_map")
@@ -96,7 +95,7 @@ def test_two_sequences(row):
 @pytest.mark.parametrize("row", WEIGHTS, ids=[row["id"] for row in WEIGHTS])
 def test_tangent_kernels_of_weights(row):
     theory, (_, letter, place) = (
-        sr.derive(row["layer"], positions=positions_of(row["positions"])),
+        sr.derive(row["layer"], positions=row["positions"]),
         row["quantity"].split("_"),
     )
     quantity = theory.tangent_kernel_of(letter)["qp".index(place)]

@@ -79,7 +79,7 @@ class Reading(Shown):
             )
         return chosen[0]
 
-    def network(self, positions: Axis | None = None) -> Network:
+    def network(self, positions: Axis | str | None = None) -> Network:
         """All layers in order, with the numbers of their weights.
 
         Args:

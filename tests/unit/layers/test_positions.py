@@ -141,7 +141,7 @@ def test_a_pool_of_neurons_is_their_average():
             lambda: sr.derive("relu", layer="transformer", positions=16),
             "positions=16: it is not a layout of positions; pass",
         ),
-        (lambda: sr.network([sr.transformer("relu")], positions="causal"), "positions=causal: it is not a layout"),
+        (lambda: sr.network([sr.transformer("relu")], positions="causal"), "the positions causal: they cannot be read"),
         (lambda: sr.Listed(2, mask=[[1, 0.5], [1, 1]]), "other entries than True"),
         (
             lambda: sr.derive(sr.transformer("relu", C_A=1, C_1=1, C_2=1), positions=sr.Tokens(4)).kernels(1, 0, 0),
