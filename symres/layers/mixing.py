@@ -54,7 +54,7 @@ class Attention(Drawn):
 
         >>> theory = sr.layer("Attention(z, 1, 0, 0, 1)").derive()
         >>> theory.kernel_map.expr
-        (C*(T - 1) + K)/T
+        C + (-C + K)/T
     """
 
     argument_names = ("u", "C_W", "C_b", "C_Q", "C_K", "scale", "C_bQ", "C_bV", "C_O", "tied", "keys")
