@@ -215,15 +215,16 @@ def _reasons(missing: Mapping[str, str]) -> str:
 
 
 def quantities_of(subject: Subject) -> dict[str, Quantity]:
-    """The quantities of a subject, by the names of their functions."""
-    if isinstance(subject, Quantity):
-        return renamed({identifier(subject.name): subject})  # the slope in a symbol such as \alpha has its name
+    """The quantities of a subject, by the names of their functions, which do not take covariances that must be 0."""
     quantities = subject.quantities if isinstance(subject, DerivedLayer) else subject
+    if isinstance(subject, Quantity):
+        quantities = {identifier(subject.name): subject}  # the slope in a symbol such as \alpha has its name
     if not isinstance(quantities, Mapping) or not quantities:
         raise DeclarationError(
             f"export of {type(subject).__name__}", "it contains no quantities", "pass a Quantity, a mapping or a Theory"
         )
-    return renamed(quantities)
+    taken = {name: tuple(s for s in q.symbols if s not in q.absent) for name, q in quantities.items()}
+    return renamed({name: replace(q, symbols=taken[name]) for name, q in quantities.items()})
 
 
 def planned_function(planner: Planner, target: Target, quantity: Quantity) -> Function:

@@ -182,3 +182,12 @@ def test_layers_may_differ():
 def test_networks_of_pixels_are_refused():
     with pytest.raises(DeclarationError, match="have neighbours"):
         sr.export(sr.network(["Conv(relu(z), 2, 0)"], positions=sr.Torus(8)))
+
+
+def test_functions_of_mixers_take_no_covariance_which_must_be_0():
+    theory = sr.derive("tanh", layer="mixer")
+    generated = sr.export({"kernel_map": theory.kernel_map}).load().kernel_map
+    with pytest.raises(TypeError, match="C"):
+        generated(1.0, C=0.5, C_1=1.0, C_2=1.0)
+    expected = theory.kernel_map.evalf(K=1, C=0, C_1=1, C_2=1)
+    assert generated(1.0, C_1=1.0, C_2=1.0) == pytest.approx(float(expected), rel=1e-14)
