@@ -30,8 +30,8 @@ from tests.shared import derived
 KEPT = Path(__file__).parent / "kept"
 
 CASES = {
-    "gelu_residual": ("gelu", "--layer", "residual"),
     "relu_mlp": ("relu", "--layer", "mlp"),
+    "gelu_residual": ("gelu", "--layer", "residual"),
     "tanh_pre_ln": ("tanh", "--layer", "pre_ln"),
     "erf_ln_act": ("erf", "--layer", "ln_act"),
     "selu_mlp": ("selu", "--layer", "mlp"),

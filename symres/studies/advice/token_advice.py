@@ -14,7 +14,7 @@ import sympy as sp
 
 from ...core.errors import SymresError
 from ...core.symbols import C_W
-from ...functions.records.softmax_family import SoftmaxOverlap
+from ...functions.records.softmax_family import SoftmaxOverlap, softmax_overlap
 from ...layers.layer import Layer
 from ...layers.mixing import Attention
 from ...layers.nodes import Drawn, of_equal_positions
@@ -183,5 +183,5 @@ def _crowding(theory: Theory, width: int, numbers: Mapping[str, float]) -> float
     for overlap in theory.kernel_map.definition.atoms(SoftmaxOverlap):
         S, *others = (each.subs(of_layer) for each in overlap.args)
         if tokens * S > _CROWDED * width:
-            largest = max(largest, float(S / width / SoftmaxOverlap(S, *others).evalf()))
+            largest = max(largest, float(S) / width / softmax_overlap(S, *others))
     return largest

@@ -266,7 +266,7 @@ FORMS = {
 }
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("function", FORMS, ids=lambda f: f.__name__)
 def test_modules_with_special_functions(function):
     closed = quantity(FORMS[function])

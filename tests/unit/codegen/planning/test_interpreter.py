@@ -70,7 +70,7 @@ def of_theory(quantity, numbers):
         return None
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("case", "name"), TABLE, ids=str)
 def test_the_intermediate_form_is_the_theory(case, name):
     theory, functions, interpreter = planned(*case)

@@ -34,7 +34,7 @@ def exactly(one, other, k1, k2, rho):
     return average(FUNCTIONS[one], FUNCTIONS[other], k1, k2, rho, steps)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", lanes(*ALL))
 @pytest.mark.parametrize(("one", "other"), [*zip(FUNCTIONS, FUNCTIONS, strict=True), ("mish", "tanh")])
 def test_pairs_are_those_of_the_plane(one, other, target):
@@ -72,14 +72,14 @@ def test_kernels_may_be_numbers_beside_many_covariances(target):
     np.testing.assert_allclose(found[::7000], few, rtol=1e-13)
 
 
-@pytest.mark.parametrize("target", lanes(*ALL))
+@pytest.mark.parametrize("target", lanes(*ALL, slow=["jax", "numba"]))
 def test_the_diagonal_is_the_average_of_one_input(target):
     k = np.array([1e-6, 1.0, 10.0])
     exact = [float(average_of(lambda x: mp.tanh(x) ** 2, v)) for v in k]
     np.testing.assert_allclose(language(target).value(series(target, "tanh"), k, k, k), exact, rtol=1e-13)
 
 
-@pytest.mark.parametrize("target", lanes(*ALL))
+@pytest.mark.parametrize("target", lanes(*ALL, slow=["jax", "numba"]))
 def test_what_has_no_number_spoils_nothing_else(target):
     k = np.array([1.0, -1.0, np.nan, np.inf, 0.0, 2.0])
     c = np.sqrt(np.abs(np.where(np.isfinite(k), k, 1.0)))

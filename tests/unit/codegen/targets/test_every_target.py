@@ -147,7 +147,7 @@ BEYOND_A_KINK = {  # f' and f'' on the right of 0, f is 0 on the left
 }
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("k", [0.01, 1.0, 4.0])
 @pytest.mark.parametrize(("activation", "target"), table(BEYOND_A_KINK, DIFFERENTIABLE))
 def test_slopes_of_polynomials_times_exponentials_beyond_a_kink(activation, target, k):
@@ -212,7 +212,8 @@ def test_slopes_in_which_poles_do_not_cancel_term_by_term_are_nan_and_headers_sa
 JUMPS = ["sign(z - 1/2) + z/3", "step(z)*(1 + z)*exp(z/4)"]
 
 
-@pytest.mark.parametrize(("activation", "target"), table(JUMPS, DIFFERENTIABLE, few=1))
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("activation", "target"), table(JUMPS, DIFFERENTIABLE))
 def test_slopes_of_jumps_beside_0_are_cut_off_next_to_parallel_inputs(activation, target):
     f = sr.export(sr.derive(activation).covariance_map, target=target).load().covariance_map
     apart, near, equal = (

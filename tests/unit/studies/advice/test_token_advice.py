@@ -85,8 +85,8 @@ def test_nodes_that_become_dense():
 def test_many_tokens_of_narrow_networks_are_told():
     """Scores of GPT-2's block have the variance C_Q C_K (1 - C/K) behind a norm, that is 4 here."""
     theory = sr.derive(sr.transformer("relu", C_Q=2, C_K=2), positions=sr.Tokens(8))
-    few, many = (theory.advice(2, width) for width in (1000, 64))
-    overlap = float(theory.kernel_map.evalf(K=1, C=0, C_A=1, C_1=0, C_2=0)) - 1
+    few, many = (theory.advice(2, width) for width in (400, 64))
+    overlap = float(theory.kernel_map.evalf(12, K=1, C=0, C_A=1, C_1=0, C_2=0)) - 1
     assert [advice.token_ends[0].crowding for advice in (few, many)] == pytest.approx([0, 4 / 64 / overlap])
     assert "many tokens" not in str(few)
     assert f"adds to kernels by {100 * 4 / 64 / overlap:.2g} % at first order" in str(many)

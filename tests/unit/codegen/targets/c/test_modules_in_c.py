@@ -118,6 +118,7 @@ def test_tiny_kernels_of_functions_that_vanish_at_0(formula, lost, left_out):
         assert covariance_map(k, k, c, 1.0, 0.0) == pytest.approx(float(exact), rel=lost + left_out * k)
 
 
+@pytest.mark.exhaustive
 def test_large_kernels_are_right_or_no_number():
     tanh = sr.export(sr.expect2("tanh", "tanh"), target="c").load().expect2
     assert np.isnan(tanh(1e30, 1e30, 1e29)) and tanh(300.0, 300.0, 300.0) == pytest.approx(

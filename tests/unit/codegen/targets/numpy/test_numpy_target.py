@@ -77,7 +77,7 @@ def test_open_pair_kernels_agree_with_closed_forms(open_pairs, name, copies):
             np.testing.assert_allclose(found, exact, rtol=0, atol=4e-15 * scale_of(name, k1, k2) + slope)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", OPEN)
 def test_open_pair_kernels_on_the_diagonal(open_pairs, name):
     for k in (1e-8, 2.0, 1e4):
