@@ -3,7 +3,6 @@
 layering          steps put together to layers, with what cannot be read set apart
 interpreting      call by call, what each value is
 attention_groups  from a softmax outwards: which calls are one attention layer, and how it makes scores
-fused_attention   PyTorch's own attention, which is one call; what a group of calls is
 head_maps         what lies between a dense layer and the heads, as a linear map that is found by its numbers
 call_rules        what single calls do: axes moved about, operations entry by entry, normalisation, pools
 draw_names        symbols for variances, and names of activations

@@ -8,20 +8,47 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
 
+import numpy as np
 import torch
 
-from ..tracing.run_record import RecordedCall, RunRecord
+from ..tracing.run_record import RecordedCall, RunRecord, StreamValue
 from .formula_values import DENSE, NotRead, WeightedCall, is_grouped, weighted
-from .fused_attention import FUSED, MIXING, SOME_POSITIONS, UNSEEN, AttentionGroup, arranged_mask, fused_attention
 from .head_maps import HeadMap, angles, is_close, rerun
 from .position_uses import AttentionUse
 
-PRODUCTS_OF_STREAMS = frozenset({"matmul", "bmm", "baddbmm", "einsum"})
-KINDS_OF_ATTENTION = frozenset({"softmax", "scaled_dot_product_attention", FUSED})
+PRODUCTS_OF_STREAMS = frozenset({"matmul", "bmm", "einsum"})
+KINDS_OF_ATTENTION = frozenset({"softmax", "scaled_dot_product_attention"})
+MIXING = "attention: it mixes positions"
+_UNSEEN = -1e4  # what is added to the score of a key that is not seen, at most
 _LARGE = 100.0  # scores that functions such as tanh would bend
+_SOME = "attention to some of the positions only, or to other inputs (the first axis counts inputs)"
 _TIED = "queries and keys with the same weights: the score of a token with itself grows like the root of d_head"
 _SHARED = "attention whose values have the weights of its queries or keys"
 _NONE_BEHIND = "attention without a dense layer right behind its heads: the stream is not Gaussian there"
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionGroup:
+    """Calls that are one attention layer.
+
+    Args:
+        use: how it makes scores.
+        draws: the weights of queries, keys and values, each with the neurons that are meant (None for all).
+        behind: the dense layer behind the heads.
+        inner: numbers of the calls between dense layers.
+        order: the position of the query that each position of the result has, flat; None where it is the same.
+    """
+
+    use: AttentionUse
+    draws: tuple[tuple[WeightedCall, tuple[int, ...] | None], ...]
+    behind: WeightedCall
+    inner: frozenset[int]
+    order: tuple[int, ...] | None
+
+    @property
+    def calls(self) -> frozenset[int]:
+        """The numbers of all calls."""
+        return self.inner | {self.behind.call.number, *(made.call.number for made, _ in self.draws)}
 
 
 @dataclass(eq=False)
@@ -59,7 +86,7 @@ class _Product:
     call: RecordedCall
 
     def __post_init__(self) -> None:
-        if self.call.name == "baddbmm" or len(self.call.sources) != 2:
+        if len(self.call.sources) != 2:
             raise NotRead(self.call, MIXING)
 
     def oriented(self, which: int, tensor: torch.Tensor) -> torch.Tensor:
@@ -117,8 +144,6 @@ class _Search:
         Raises:
             NotRead: it is none that the theory knows.
         """
-        if call.name == FUSED:
-            return fused_attention(self._record, call)
         core = self._written_out(call) if call.name == "softmax" else self._with_kernel(call)
         made = [self._dense_before(call, number) for number, _ in core.sides]
         queries, keys, values = maps = [
@@ -138,7 +163,7 @@ class _Search:
         inner = (*core.inner, *between, *(one for _, calls in made for one in calls))
         if not all(one.has_gradients for one in inner):
             raise NotRead(call, "attention that stops gradients")
-        is_causal, mask = arranged_mask(core.mask, (queries.places.shape[-1], keys.places.shape[-1]))
+        is_causal, mask = (False, None) if core.mask is None else self._arranged(core.mask, queries, keys)
         use = AttentionUse(
             heads=queries.neurons // queries.width,
             head_width=queries.width,
@@ -157,8 +182,10 @@ class _Search:
         mask, width = arguments.get("attn_mask"), self._record.values[call.sources[0]].shape[-1]
         if arguments.get("dropout_p", 0.0) > 0:
             raise NotRead(call, "dropout is active")
-        if len(call.sources) != 3:
+        if isinstance(mask, StreamValue):
             raise NotRead(call, "attention with a mask that depends on the input")
+        if len(call.sources) != 3:
+            raise NotRead(call, "attention to values that do not depend on the first input")
         if mask is not None and mask.dtype == torch.bool:
             mask = torch.zeros(mask.shape).masked_fill(~mask.cpu(), -math.inf)
         if arguments.get("is_causal", False):
@@ -201,7 +228,7 @@ class _Search:
             return rerun(before, {scores: entries})[call.sources[0]].double()
 
         mask = scored(torch.zeros_like(plain))
-        seen = mask > UNSEEN
+        seen = mask > _UNSEEN
         scale = float((scored(torch.ones_like(plain)) - mask)[seen].mean())
         draws = torch.randn(plain.shape, generator=torch.Generator().manual_seed(0)).to(plain) * (_LARGE / scale)
         if not is_close(scored(draws)[seen], (mask + scale * draws.double().reshape(shape))[seen]):
@@ -249,7 +276,23 @@ class _Search:
         inputs = len(self._record.values[0])
         is_whole = all(len(each) == inputs and len(each.unique()) == each.numel() for each in rows)
         if not is_whole or not all(torch.equal(rows[0], each) for each in rows):
-            raise NotRead(heart, SOME_POSITIONS)
+            raise NotRead(heart, _SOME)
+
+    def _arranged(self, mask: torch.Tensor, queries: HeadMap, keys: HeadMap) -> tuple[bool, np.ndarray | None]:
+        """Whether a mask is the causal one, and what it is otherwise, with as few entries as say it."""
+        *batch, tokens = queries.places.shape
+        shape = tokens, keys.places.shape[-1]
+        mask = mask.detach().cpu().double()
+        mask = mask.masked_fill(mask <= _UNSEEN, -math.inf).expand(*batch, *shape)
+        mask = mask.reshape(len(self._record.values[0]), -1, *shape)
+        for axis in (0, 1):
+            first = mask.narrow(axis, 0, 1)
+            mask = first if torch.equal(mask, first.expand_as(mask)) else mask
+        if not mask.any():
+            return False, None
+        if torch.equal(mask, torch.full((1, 1, *shape), -math.inf, dtype=mask.dtype).triu(1)):
+            return True, None
+        return False, (mask[0, 0] if mask.shape[:2] == (1, 1) else mask).numpy()
 
     def _behind(
         self, heart: RecordedCall, out: _Place, queries: HeadMap, values: HeadMap

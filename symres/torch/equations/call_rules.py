@@ -42,7 +42,6 @@ _WORDS = {
     "embedding": "an embedding: integers choose vectors from a table",
     "add": "a constant that differs between neurons or positions is added",
     "cat": "values are concatenated with others",
-    "multi_head_attention_forward": "attention: it mixes positions",
 }
 
 

@@ -45,7 +45,7 @@ class WeightedCall:
 
     Args:
         call: the call.
-        entering: the number of the stream value that is multiplied; -1 where that is not known.
+        entering: the number of the stream value that is multiplied.
         tensor: the model's tensor of weights.
         rows: which axis of it counts the neurons that come out, 0 or 1.
         bias: shape (fan_out,), or None.

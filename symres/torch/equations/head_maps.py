@@ -79,7 +79,7 @@ class HeadMap:
         return draws.expand(self._count, -1).to(self._given)
 
     def _of(self, rows: torch.Tensor) -> torch.Tensor:
-        given = rows.reshape(self._given.shape).movedim(-1, self.made.axis)
+        given = rows.reshape(self._given.shape).movedim(-1, self.made.axis).contiguous()
         return self.oriented(rerun(self.calls, {self.made.call.results[0]: given})[self.end])
 
     @cached_property

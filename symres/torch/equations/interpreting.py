@@ -20,6 +20,7 @@ from ..activations.conversion import read as read_activation
 from ..activations.symbolic_tensor import Recording
 from ..models.call_arguments import mean_square
 from ..tracing.run_record import DROPOUTS, PRODUCTS, SUMS, RecordedCall, RunRecord, StreamValue
+from .attention_groups import AttentionGroup
 from .call_rules import (
     AVERAGES,
     COPIES,
@@ -52,7 +53,6 @@ from .formula_values import (
     is_grouped,
     weighted,
 )
-from .fused_attention import AttentionGroup
 from .position_uses import AttentionUse, WindowUse
 
 _WIDTH = sp.Dummy("n", positive=True)  # of the stream, known when all calls are read
@@ -249,8 +249,7 @@ class Interpreter:
         if group.order is not None:
             flat = group.order if order is None else [order[place] for place in group.order]
             order = tuple(flat)
-        number = call.results[0]  # others, of PyTorch's attention, are the weights of heads
-        self._values[number] = FormulaValue(node, number, axis=group.behind.axis, order=order)
+        self._set(call, FormulaValue(node, call.results[0], axis=group.behind.axis, order=order))
 
     def _read_norm(self, call: RecordedCall) -> None:
         """A normaliser, whose weights are one factor, or else part of the variances of the Dense behind it."""

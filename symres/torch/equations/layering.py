@@ -19,10 +19,9 @@ from ...layers.layer import Layer
 from ...layers.nodes import Drawn
 from ...layers.normalisation import Normaliser
 from ..tracing.run_record import SUMS, ModuleCall, RecordedCall, RunRecord, StreamStep
-from .attention_groups import KINDS_OF_ATTENTION, PRODUCTS_OF_STREAMS, FoundAttention, find_attention
+from .attention_groups import KINDS_OF_ATTENTION, MIXING, PRODUCTS_OF_STREAMS, FoundAttention, find_attention
 from .call_rules import SLICES
 from .formula_values import DENSE, Interpretation, NotRead, OpaquePart, factored
-from .fused_attention import MIXING
 from .interpreting import Interpreter
 
 _BRANCHES = "it converts values that depend on the input to Python numbers, to branch on them for instance"

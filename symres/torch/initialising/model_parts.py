@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import sympy as sp
-import torch
 from torch import nn
 
 from ...core.errors import DeclarationError, SymresError
@@ -29,7 +28,6 @@ from ..equations.formula_values import (
     is_grouped,
     weighted,
 )
-from ..equations.fused_attention import FUSED
 from ..equations.layering import StretchReading, is_drawn, read_stretches
 from ..models.choosing import block_finder, enclosing_module
 from ..tracing.run_record import TRANSPOSED, RecordedCall, RunRecord, StreamStep
@@ -274,18 +272,12 @@ def _uses(record: RunRecord, stretch: StretchReading, form: CanonicalForm) -> It
     of_calls = (_hidden_use(record, call) for call in stretch.calls if call.number in hidden)
     uses = [use for use in of_calls if use is not None]
     for use in uses:
-        is_attention = use.call.name == FUSED
-        is_last = use is uses[-1] and not is_attention and not form.is_weighted  # else what ends the branch was read
-        yield replace(use, is_last=is_last)
-        if is_attention:  # the second matrix of PyTorch's attention, which ends its branch
-            yield replace(use, tensor=use.call.args[11], bias=use.call.args[12], is_last=True)
+        yield replace(use, is_last=use is uses[-1] and not form.is_weighted)  # else what ends the branch was read
 
 
 def _hidden_use(record: RunRecord, call: RecordedCall) -> WeightUse | None:
     """The weights of a call that multiplies by some; None for any other."""
     name = call.inside[-1].name
-    if call.name == FUSED and isinstance(call.args[5], torch.Tensor):
-        return WeightUse(call, -1, call.args[5], 0, call.args[6], -1, module=name)
     if call.name not in DENSE and call.name not in TRANSPOSED:
         return None
     try:

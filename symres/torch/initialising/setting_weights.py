@@ -388,7 +388,7 @@ class StreamSetter:
                     self.store.keep(name, f"{what} at 0: what starts small is kept")
             settings = self._balanced({use: drawn for use, drawn in settings.items() if use not in zeros})
         for use, (C, bias, how, why) in settings.items():
-            if self.attempt.is_filled and use.entering >= 0:
+            if self.attempt.is_filled:
                 self._run_to(use.call.number)
                 share = share_inside(use.call, self._rerun.values[use.entering])
                 C, why = C / share, why + ("" if share == 1 else f", divided by the unpadded share {share:.4g}")

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -89,9 +90,9 @@ class _Recorder(TorchFunctionMode):
     ) -> Any:
         """One call: noted if a tensor that depends on the input goes in."""
         kwargs = kwargs or {}
-        if func is functional.glu:  # as the operations that it consists of
+        if (divided := _DIVIDED.get(func)) is not None:
             with self:
-                return _gated(*args, **kwargs)
+                return divided(*args, **kwargs)
         before = [(t, t._version, self.number(t)) for t in tensors((args, kwargs))]
         sources = [number for _, _, number in before if number is not None]
         if not sources or _name(func) in _SHAPED_ALIKE:
@@ -218,6 +219,22 @@ class _Recorder(TorchFunctionMode):
 def _gated(input: torch.Tensor, dim: int = -1) -> torch.Tensor:
     value, gate = input.chunk(2, dim)
     return value * gate.sigmoid()
+
+
+def _scores(input: Any, batch1: torch.Tensor, batch2: torch.Tensor, *, beta: float = 1, alpha: float = 1) -> Any:
+    product = batch1 @ batch2 if alpha == 1 else alpha * (batch1 @ batch2)
+    return product + beta * input if beta else product
+
+
+_attention = functional.multi_head_attention_forward
+_globals = vars(functional) | {"has_torch_function": lambda tensors: False}  # it would hand itself over once more
+# functions that are recorded as the operations that they consist of
+_DIVIDED: Mapping[Any, Callable[..., Any]] = {
+    functional.glu: _gated,
+    torch.baddbmm: _scores,
+    torch.Tensor.baddbmm: _scores,
+    _attention: FunctionType(_attention.__code__, _globals, None, _attention.__defaults__),
+}
 
 
 def _masked(factors: list[torch.Tensor], parameters: Mapping[int, str]) -> tuple[torch.Tensor, torch.Tensor] | None:

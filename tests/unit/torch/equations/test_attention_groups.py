@@ -107,6 +107,12 @@ def fused(x, **how):
     return functional.multi_head_attention_forward(u, u, u, *arguments, training=False, **how)[0].transpose(0, 1)
 
 
+def baddbmm(x):
+    q, k, v = (part.flatten(0, 1) for part in sides(x))
+    scores = torch.zeros(TOKENS, TOKENS).baddbmm(q, k.mT, alpha=WIDTH**-0.5)
+    return x + functional.linear(joined((scores.softmax(-1) @ v).unflatten(0, (INPUTS, HEADS))), OUT)
+
+
 def cross(x):
     memory = torch.tanh(x)
     q, k, v = (split(functional.linear(u, w)) for u, w in ((x, Q), (memory, K), (memory, V)))
@@ -134,6 +140,8 @@ READ = {  # how it is written, the equation, and what its scores are, where that
     "neighbours turn": (lambda x: rotary(x, False), sr.z + attention(), {"rope": ANGLES}),
     "fused": (fused, attention(), {}),
     "fused causal": (lambda x: fused(x, attn_mask=~CAUSAL), attention(), {"is_causal": True}),
+    "fused kernel": (lambda x: fused(x, need_weights=False), attention(), {}),
+    "baddbmm": (baddbmm, sr.z + attention(), {}),
     "fused padding": (lambda x: fused(x, key_padding_mask=torch.arange(TOKENS).expand(INPUTS, -1) > 3), attention(),
                       {"mask": torch.zeros(TOKENS, TOKENS).masked_fill(torch.arange(TOKENS) > 3, -math.inf)}),
     "cross": (cross, attention(keys=sr.activation("tanh")(sr.z)), {}),
