@@ -223,8 +223,9 @@ def quantities_of(subject: Subject) -> dict[str, Quantity]:
         raise DeclarationError(
             f"export of {type(subject).__name__}", "it contains no quantities", "pass a Quantity, a mapping or a Theory"
         )
-    taken = {name: tuple(s for s in q.symbols if s not in q.absent) for name, q in quantities.items()}
-    return renamed({name: replace(q, symbols=taken[name]) for name, q in quantities.items()})
+    checked = renamed(quantities)
+    taken = {name: tuple(s for s in q.symbols if s not in q.absent) for name, q in checked.items()}
+    return {name: replace(q, symbols=taken[name]) for name, q in checked.items()}
 
 
 def planned_function(planner: Planner, target: Target, quantity: Quantity) -> Function:
