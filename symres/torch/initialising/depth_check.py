@@ -167,17 +167,18 @@ def check_depth(
     rerun.run(calls)
     tensors = [rerun.values[place.number] for place in predicted]
     final = rerun.values[output]
-    gradients = [np.zeros(len(tensor)) for tensor in tensors]
+    # the first axis of a place may be the tokens, or both: parts of equal size have the same mean as inputs have
+    gradients = [np.zeros(inputs) for _ in tensors]
     for _ in range(_PROBES):
         signs = torch.randint(0, 2, final.shape, generator=generator, dtype=torch.float64).to(final.device) * 2 - 1
         of_places = torch.autograd.grad((final * signs).sum(), tensors, retain_graph=True, allow_unused=True)
         for total, gradient in zip(gradients, of_places, strict=True):
-            total += math.nan if gradient is None else squares(gradient, len(gradient)) / _PROBES
+            total += math.nan if gradient is None else squares(gradient, inputs) / _PROBES
     streams, level, behind = [], math.nan, math.nan
     # gradients of the theory begin at the end of each stretch that it knows, and go backwards
     for place, tensor, total, change in reversed(list(zip(predicted, tensors, gradients, changes, strict=True))):
-        gradient = average(total[None] / (final.numel() / final.shape[0]))
-        kernel = average(mean_products(tensor, tensor, len(tensor))[None])
+        gradient = average(total[None] / (final.numel() / inputs))
+        kernel = average(mean_products(tensor, tensor, inputs)[None])
         if not math.isnan(behind):
             level = level * behind
         else:
