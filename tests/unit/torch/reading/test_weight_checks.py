@@ -114,7 +114,7 @@ SABOTAGE = {
     "nothing": ("", None),
     "values": ("symres.torch.reading.read_model.variances", lambda use: _twice(use, "V")),
     "queries": ("symres.torch.reading.read_model.variances", lambda use: _twice(use, "Q", 8)),
-    "mask": ("symres.torch.equations.attention_groups.arranged_mask", lambda mask, shape: (False, None)),
+    "mask": ("symres.torch.equations.attention_groups._Search._arranged", lambda *_: (False, None)),
 }
 
 
