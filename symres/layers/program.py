@@ -73,7 +73,7 @@ class Draw:
 
     def __str__(self) -> str:
         wide = "" if self.width == 1 else f", width {self.width}"
-        mixed = "" if self.across is HERE else f", across {self.across}"
+        mixed = "" if self.across == HERE else f", across {self.across}"
         return f"{self.name} ~ N(0, {self.C_b} + {self.C_W}*<u u'>), u = {self.u}{wide}{mixed}"
 
 
@@ -124,7 +124,7 @@ class Program:
     def has_positions(self) -> bool:
         """Whether it mixes positions."""
         pools = any(not isinstance(i, Draw) and i.over == "position" for i in self.instructions)
-        return pools or any(draw.across is not HERE for draw in self.draws)
+        return pools or any(draw.across != HERE for draw in self.draws)
 
     @property
     def is_uncorrelated(self) -> bool:
@@ -265,7 +265,7 @@ class Builder:
 
     def draw(self, u: sp.Expr, C_W: sp.Expr, C_b: sp.Expr, width: sp.Expr, across: Across = HERE) -> sp.Expr:
         """Fresh Gaussian neurons; every call is a source of its own."""
-        if (pooled := self._pooled.keys() & u.free_symbols) and across is HERE:
+        if (pooled := self._pooled.keys() & u.free_symbols) and across == HERE:
             u, across = self._before_pool(u, pooled), Pooled()
         for argument in (u, *across.arguments):
             self._check(argument)

@@ -146,7 +146,7 @@ class LayerWalks:
     def fresh(self, pair: Pair, letter: str) -> sp.Expr:
         """The tangent kernel at one or two positions of one weight of the attention of the layer, W_Q for instance."""
         still = dict.fromkeys(self.layout.pairs, sp.S.Zero)
-        return tangent(self.one, *pair, still, lambda draw: ({letter: 1} if draw.across is not HERE else 0, 0))
+        return tangent(self.one, *pair, still, lambda draw: ({letter: 1} if draw.across != HERE else 0, 0))
 
     def slope(self, expression: sp.Expr) -> sp.Expr:
         """The derivative of an expression of one input in its kernel, through all averages."""

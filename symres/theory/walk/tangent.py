@@ -117,7 +117,7 @@ class TangentWalk(Walk):
 
     def _draw(self, draw: Draw) -> None:
         weight_rate, bias_rate = self._rates(draw) if callable(self._rates) else self._rates
-        if draw.across is not HERE:
+        if draw.across != HERE:
             grams = self._grams[draw.name]
             changes = [
                 {(a.stream, b.stream): sp.Add(*self._averages((u, a), (u, b))) for a, b in self._pairs}

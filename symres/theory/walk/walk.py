@@ -94,7 +94,7 @@ class Walk:
 
     def entropies(self) -> list[sp.Expr]:
         """The mean entropies, in nats, of the weights of every attention."""
-        rules = ((draw.across, self._grams[draw.name]) for draw in self.program.draws if draw.across is not HERE)
+        rules = ((draw.across, self._grams[draw.name]) for draw in self.program.draws if draw.across != HERE)
         entropies = (rule.entropy(self.layout, grams) for rule, grams in rules)
         return [entropy for entropy in entropies if entropy is not None]
 
@@ -117,7 +117,7 @@ class Walk:
         if draw.across.is_uncorrelated and draw.C_b != 0:
             found = "biases of positions are the same for all neurons, which have a mean then"
             raise UnsupportedLayer(f"the biases of {draw.name} = TokenMix({draw.u})", found, "pass C_b = 0")
-        if draw.across is not HERE:
+        if draw.across != HERE:
             self._grams[draw.name] = [self._gram(draw, u, number) for number, u in enumerate(draw.arguments)]
             for pair, mixed in draw.across.kernel(self.layout, self._grams[draw.name]).items():
                 self._covariances[draw.name, *pair] = self._named(draw.name, "S", pair, draw.C_b + draw.C_W * mixed)

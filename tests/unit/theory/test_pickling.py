@@ -42,6 +42,13 @@ def test_a_theory_is_pickled_whatever_has_been_asked_of_it(layer, asked):
         assert str(after) == str(before)
 
 
+def test_a_copy_mixes_positions_where_the_layer_does():
+    for layer in (sr.mlp("tanh"), sr.transformer("gelu"), sr.layer("Conv(z)")):
+        again = pickle.loads(pickle.dumps(layer))
+        assert again.program.has_positions == layer.program.has_positions
+        assert again.program.lines == layer.program.lines
+
+
 def vertex_of(theory):
     return [float(v) for v in theory.vertex(2, "0.5", **NUMBERS)]
 
