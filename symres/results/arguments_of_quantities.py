@@ -35,6 +35,7 @@ class Arguments:
     within: tuple[tuple[sp.Symbol, int, int], ...] = ()  # symbols that must lie strictly between two numbers
     members: sp.Expr = sp.oo  # the number of places of one input of which any two have the covariance C
     absent: tuple[sp.Symbol, ...] = ()  # covariances of two positions, which must be 0
+    conditions: tuple[sp.Basic, ...] = ()  # inequalities that numbers must satisfy
 
     def named(self, kernels: Sequence[Number], values: Mapping[str, Number]) -> dict[str, Number]:
         """Numbers by name, where those of kernels may have been passed by position.
@@ -67,6 +68,17 @@ class Arguments:
                 found, remedy = "a number needs a number of tokens", "pass positions=Tokens(16), or T=16"
             raise DeclarationError(asked, found, remedy)
         return self._numbers(values)
+
+    def ends_of(self, values: Mapping[str, Number]) -> dict[sp.Symbol, sp.Expr]:
+        """Exact numbers, or oo, that the symbols that are named approach.
+
+        Raises:
+            DeclarationError: an unknown name, or what is not a number.
+        """
+        self._require_known(values)
+        by_name = {s.name: s for s in self.symbols if s.name in values}
+        infinite = ("oo", "inf")
+        return {s: sp.oo if str(values[n]) in infinite else number(values[n], n) for n, s in by_name.items()}
 
     def some_of(self, values: Mapping[str, Number]) -> dict[sp.Symbol, sp.Expr]:
         """Exact numbers for the symbols that are named; a covariance together with its kernels, or not at all.
@@ -114,6 +126,10 @@ class Arguments:
                     "no layer is critical at this value",
                     f"pass {low} < {symbol} < {high}",
                 )
+        for condition in self.conditions:
+            if condition.subs(exact) == sp.false:
+                named = ", ".join(f"{s} = {exact[s]}" for s in sorted(condition.free_symbols & exact.keys(), key=str))
+                raise DeclarationError(f"{self.asked} at {named}", f"it exists where {condition}", "take other numbers")
         return exact
 
     def _require_covariance(self, exact: dict[sp.Symbol, sp.Expr], values: Mapping[str, Number]) -> None:

@@ -18,12 +18,14 @@ from ..core.proof import Proof, Step
 from ..core.scalars import Number, whole
 from ..core.symbols import K1, KERNELS, K
 from ..functions.balls import evaluate
+from ..functions.ranges import admissible
 from ..functions.records.special_function import digits_of_floats
 from ..notation import latex
 from ..notation.facts import equation, is_short
 from .arguments_of_quantities import Arguments, value_at_the_edge
 
 _FEW = 15  # digits that any value should have
+_NEARBY = sp.Rational(1, 10**9)  # to a limit, relative
 
 
 class Status(Enum):
@@ -105,6 +107,7 @@ class Quantity(Shown):
         within: (symbol, low, high) of symbols that must lie strictly between two numbers.
         members: where one input has a kernel K and a covariance C, the number of places of which any two have it.
         absent: covariances of two positions that must be 0: weights mix tokens that have none.
+        conditions: inequalities between its symbols where it exists.
 
     Examples:
         >>> average = sr.expect("exp(z)")
@@ -116,8 +119,8 @@ class Quantity(Shown):
 
     _names = MappingProxyType(
         {
-            "result": ("expr", "defined", "status", "symbols", "unused", "reason", "latex"),
-            "numbers": ("evalf", "enclosure", "error_bound", "at", "series", "asymptotics"),
+            "result": ("expr", "defined", "status", "symbols", "unused", "conditions", "reason", "latex"),
+            "numbers": ("evalf", "enclosure", "error_bound", "at", "limit", "series", "asymptotics"),
             "words": ("name", "meaning", "notation", "unit", "source"),
             "derivation": ("definition", "body", "steps", "proof", "verified", "verifications"),
         }
@@ -142,6 +145,7 @@ class Quantity(Shown):
     within: tuple[tuple[sp.Symbol, int, int], ...] = ()
     members: sp.Expr = sp.oo
     absent: tuple[sp.Symbol, ...] = ()
+    conditions: tuple[sp.Basic, ...] = ()
 
     def __repr__(self) -> str:
         arguments = ", ".join(s.name for s in self.symbols)
@@ -360,6 +364,7 @@ class Quantity(Shown):
             body=body,
             steps=steps,
             proof=_specialised(self.proof, exact),
+            conditions=tuple(c for c in (c.subs(exact) for c in self.conditions) if c != sp.true),
             expansion=self.expansion if K in left else None,
             directed=self.directed and K1 in left,
         )
@@ -377,7 +382,16 @@ class Quantity(Shown):
 
     @property
     def _arguments(self) -> Arguments:
-        return Arguments(self.name, self.symbols, self.unused, self.directed, self.within, self.members, self.absent)
+        return Arguments(
+            asked=self.name,
+            symbols=self.symbols,
+            unused=self.unused,
+            directed=self.directed,
+            within=self.within,
+            members=self.members,
+            absent=self.absent,
+            conditions=self.conditions,
+        )
 
     def __call__(self, /, *kernels: Number, **values: Number) -> float:
         """The value as a float; of layers with attention it has twelve digits.
@@ -395,6 +409,42 @@ class Quantity(Shown):
         """
         digits = digits_of_floats(self.body, *(step.expr for step in self.steps))
         return float(self.evalf(digits, **self._arguments.named(kernels, values)))
+
+    def limit(self, /, **values: Number) -> Quantity:
+        """The limit where parameters approach numbers from inside of their domains, one after the other.
+
+        Args:
+            values: numbers by name, or oo; those below 0 and parameters that cannot be negative are approached from
+                above at 0, all others from below.
+
+        Raises:
+            NoClosedForm: it has no closed form, and no value there either.
+
+        Examples:
+            >>> star = sr.derive("relu").at_fixed_point()
+            >>> star.chi_perp.limit(C_W=2).expr, star.correlation_length.limit(C_W=2).expr
+            (1, oo)
+        """
+        if (formula := self.expr) is None:
+            raise NoClosedForm(f"a limit of {self.name}", self.reason, "use another quantity, this one is unknown")
+        exact = self._arguments.ends_of(values)
+        for symbol, value in exact.items():
+            formula = _limit(formula, symbol, value)
+        if _is_undefined(formula):
+            raise NoClosedForm(f"a limit of {self.name}", "none was found", "take numbers nearby")
+        left = tuple(s for s in self.symbols if s not in exact)
+        conditions = tuple(c for c in self.conditions if not c.free_symbols & exact.keys())
+        return replace(
+            self,
+            symbols=tuple(s for s in left if formula.has(s)),
+            unused=(*self.unused, *(s for s in left if not formula.has(s))),
+            definition=formula,
+            body=formula,
+            steps=(),
+            proof=Proof(formula),
+            conditions=conditions,
+            expansion=None,
+        )
 
     def series(self, order: Number = 3, *, checked: bool = True) -> Quantity:
         """The exact series in the kernel around K = 0, up to and including K**order.
@@ -461,6 +511,21 @@ def _specialised(proof: Proof, exact: dict[sp.Symbol, sp.Expr]) -> Proof:
     put = methodcaller("subs", exact)
     values = ", ".join(f"{s} = {v}" for s, v in exact.items())
     return Proof(proof.start, (*proof.steps, Step("numbers", values, put, put(proof.result))))
+
+
+def _limit(formula: sp.Expr, s: sp.Symbol, end: sp.Expr) -> sp.Expr:
+    """The limit where a symbol approaches a number from smaller ones, 0 from larger ones; nan if none is found."""
+    there = formula.subs(s, end)
+    if there == sp.zoo:  # of what sign
+        others = {other: admissible(other, 1, False) for other in formula.free_symbols if other != s}
+        nearby = end * (1 - _NEARBY) if end else _NEARBY
+        return sp.oo * (1 if evaluate(formula, {**others, s: nearby}, 2)[0] > 0 else -1)
+    if not _is_undefined(there):
+        return there
+    try:
+        return sp.limit(formula, s, end, "-" if end.is_positive else "+")
+    except (NotImplementedError, ValueError):
+        return sp.nan
 
 
 def _is_undefined(value: sp.Expr) -> bool:

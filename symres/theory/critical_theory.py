@@ -18,6 +18,7 @@ from ..results.arguments_of_quantities import require_range
 from ..results.critical_point import Criticality, CriticalPoint, Exponents
 from ..results.phases import DepthScales, FixedPoint, LinePoint, Phase
 from .criticality import analysis, critical_line
+from .criticality.at_fixed_point import FixedPointTheory, at_fixed_point
 from .criticality.critical_conditions import Maps
 from .criticality.explicit_line import explicit_line
 from .criticality.kernel_flow import exponents_at
@@ -49,6 +50,47 @@ class CriticalTheory(LayerTheory):
         """
         found = fixed_points(self.flow_maps, params)
         return with_kernel(found, self.kernel_map, params) if self.has_covariance else found
+
+    @limited(Stage.CRITICALITY, "the fixed point")
+    def at_fixed_point(self, K: Number | None = None) -> FixedPointTheory:
+        """What deep networks end in, as functions of the parameters of the layer.
+
+        Closed where the kernel map is affine in K; elsewhere K* is the root of K' = K to which the kernel flows, a
+        function of the parameters with derivatives.
+
+        Args:
+            K: the kernel of the input, of a batch its variance over the inputs; needed only where the end depends on
+                it.
+
+        Returns:
+            FixedPointTheory: ``.K``, ``.chi_parallel``, ``.chi_perp``, ``.correlation_length`` and
+            ``.critical_surface`` are Quantities.
+
+        Raises:
+            NoClosedForm: a map is unknown or depends on a covariance, too; every kernel is kept, or all grow.
+
+        Source:
+            Doshi et al., Theorem 1.3, (64), (69) and (70).
+
+        Examples:
+            A branch behind a normaliser, beside a skip connection of weight gamma:
+
+            >>> star = sr.derive(sr.pre_ln("relu", gamma=sr.gamma)).at_fixed_point()
+            >>> star.K.expr, star.chi_perp.expr
+            ((C_W/2 + C_b)/(1 - gamma**2), C_W*(1 - gamma**2)/(C_W + 2*C_b) + gamma**2)
+
+            Of sin K* is implicit, as exact as it is asked for, and has derivatives:
+
+            >>> star = sr.derive("sin").at_fixed_point()
+            >>> print(star)
+            where deep networks end
+              K_star = C_W*(1/2 - exp(-2*K_star)/2) + C_b
+              chi_parallel_star(C_W, C_b) = C_W*exp(-2*K_star)
+              chi_perp_star(C_W, C_b) = C_W*(1/2 + exp(-2*K_star)/2)
+            >>> star.K(C_W=2, C_b=0)
+            0.7968121300200199
+        """
+        return at_fixed_point(self.flow_maps, K)
 
     @limited(Stage.CRITICALITY, "the phase")
     def phase(self, /, K: Number | None = None, **params: Number) -> Phase:

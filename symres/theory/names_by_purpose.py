@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from ..core.errors import DeclarationError
 
-OTHER_WORDS = MappingProxyType({"K_star": "critical_points[0].K", "ntk": "ntk_map"})  # what users also ask for
+OTHER_WORDS = MappingProxyType({"K_star": "at_fixed_point().K", "ntk": "ntk_map"})  # what users also ask for
 _BY_PURPOSE = {
     "declaration": "layer positions has_positions parameter_names has_covariance subs",
     "maps": (
@@ -23,7 +23,7 @@ _BY_PURPOSE = {
     "criticality": (
         "critical_points universality_class exponents remarks critical_line critical_line_expr "
         "critical_line_weights critical_line_parametric critical_line_averages critical_curve fixed_points "
-        "phase correlation_fixed_points depth_scales correlation_length"
+        "at_fixed_point phase correlation_fixed_points depth_scales correlation_length"
     ),
     "depth": (
         "network kernels similarity similarity_fixed_points rates entropy apjn perpendicular_modes parallel_modes "
