@@ -28,7 +28,7 @@ from ..results.quantity import Quantity, Status
 from .aspect_ratio.growth_curves import AspectRatioCurve, GrowthNumbers, growth_numbers, growth_rows
 from .aspect_ratio.nu import near_identity, useful_point
 from .critical_theory import CriticalTheory
-from .depth.depth_procedures import branch_scale_procedure, response_recursion, vertex_recursion
+from .depth.depth_procedures import branch_scale_procedure, fixed_point_procedure, response_recursion, vertex_recursion
 from .depth.fluctuating_network import Kernels, entries, kernel_matrix, single_kernel
 from .depth.infinite_depth import DepthLimit, depth_limit
 from .depth.network import Network, of_networks
@@ -85,6 +85,17 @@ class FiniteWidthTheory(CriticalTheory):
             [C_W*K + C_b, C_W, 2*C_W**2*K**2]
         """
         return vertex_recursion(self, {"vertex": self.vertex, "kernel_fluctuation": self.kernel_fluctuation})
+
+    @cached_property
+    def fixed_point_procedure(self) -> Procedure:
+        """The kernel in which a network ends, found in functions of the layer, for ``export``.
+
+        Examples:
+            >>> module = sr.export(sr.derive("sin").fixed_point_procedure).load()
+            >>> round(float(module.fixed_point(1.0, C_W=2.0, C_b=0.0)), 12)
+            0.79681213002
+        """
+        return fixed_point_procedure(self, self.at_fixed_point)
 
     @cached_property
     def growth_curve(self) -> GrowthCurve | None:

@@ -38,7 +38,9 @@ _BY_PURPOSE = {
         "maximum_entropy_kernel"
     ),
     "practice": "advice page summary report",
-    "export": "vertex_recursion response_recursion branch_scale_procedure optimal_gamma_procedure",
+    "export": (
+        "fixed_point_procedure vertex_recursion response_recursion branch_scale_procedure optimal_gamma_procedure"
+    ),
 }
 THEORY_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {purpose: tuple(names.split()) for purpose, names in _BY_PURPOSE.items()}

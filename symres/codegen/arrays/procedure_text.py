@@ -48,6 +48,7 @@ def procedure_text(extra: Extra, words: Wording, gradients: bool, templates: Pat
         "functions": [q.name for q in procedure.functions],
         "calls": {q.name: f"{q.name}({_kernels(q)}**parameters)" for q in procedure.functions},
         "unknowns": list(map(argument, procedure.unknowns)),
+        "names": names,
         "signature": ", ".join(names),
         "given": ", ".join(f'"{name}": {name}' for name in names),
         "arguments": [

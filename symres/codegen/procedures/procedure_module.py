@@ -50,7 +50,9 @@ def _deviation(function: Callable[..., Any], exact: Callable[..., Any], sample: 
 
 
 def _flat(value: Any) -> list[float]:
-    """All numbers of arrays, tensors or sequences of these."""
+    """All numbers of arrays, tensors, or sequences and dicts of these."""
+    if isinstance(value, dict):
+        value = list(value.values())
     if isinstance(value, list | tuple):
         return [number for entry in value for number in _flat(entry)]
     return np.ravel(np.asarray(value, dtype=float)).tolist()

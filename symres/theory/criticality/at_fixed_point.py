@@ -65,6 +65,21 @@ class FixedPointTheory(Shown):
     conditions: tuple[sp.Basic, ...] = ()
     C_b: Quantity | None = None
 
+    def slopes(self, /, **params: Number) -> dict[str, float]:
+        """The derivatives of K in all parameters, by name.
+
+        Args:
+            params: a number for every parameter, by name.
+
+        Examples:
+            >>> sr.derive("relu").at_fixed_point().slopes(C_W=1, C_b=3)  # of C_b/(1 - C_W/2)
+            {'C_W': 6.0, 'C_b': 2.0}
+        """
+        self.K(**params)  # complains of missing numbers, and of those without a finite kernel
+        at = {s: number(params[s.name], s.name) for s in self.K.symbols}
+        every = sorted((*self.K.symbols, *self.K.unused), key=place)
+        return {s.name: float(evaluate(self.K.body.diff(s).subs(at), {})[0]) for s in every}
+
     def _title(self) -> str:
         return "where deep networks end"
 
@@ -130,7 +145,7 @@ class _AtKernel(ABC):
         parts = affine(self.maps[0].defined - K, C_b)
         if parts is None or parts[1] == 0 or any(e.has(C_b) for e in parts):
             return None
-        meaning = "bias variance with which K is kept; negative where there is none"
+        meaning = "bias variance with which K is kept; negative where no network keeps it"
         others = [s for s in self._parameters if s != C_b]
         return build("C_b", (K,), -parts[0] / parts[1], parameters=others, notation="C_b", meaning=meaning, unit="K")
 
@@ -259,7 +274,7 @@ def _verified(kernel: Quantity, flow: Quantity, conditions: tuple[sp.Basic, ...]
 
     def next_kernel(values: Values) -> Enclosure:
         if any(condition.subs(values) != sp.true for condition in conditions):
-            raise SymresError(_ASKED, "there is none", "")
+            raise SymresError(_ASKED, "the kernel grows without bound", "take smaller variances")
         here = number(evaluate(kernel.body, values, _DIGITS)[0], "K")
         return evaluate(flow.defined.subs(values).subs(K, here), {}, _DIGITS - 2)
 

@@ -11,6 +11,7 @@ has added itself:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,7 +19,8 @@ from typing import Any
 import sympy as sp
 
 from ...core.errors import NoClosedForm, UnsupportedLayer
-from ...core.symbols import K1, K2, C, K, place
+from ...core.scalars import Number
+from ...core.symbols import K1, K2, C, K, ascii_name, place
 from ...notation import latex
 from ...notation.shortest import shortest
 from ...numerics.highest import _BEYOND
@@ -26,11 +28,17 @@ from ...results.annotated_numbers import VertexFormulas
 from ...results.observable import Procedure, present, usual
 from ...results.quantity import Quantity
 from ..aspect_ratio.vertex_growth import NoiseCovariances
+from ..criticality.at_fixed_point import FixedPointTheory
 from ..observables.layer_theory import LayerTheory
 from ..quantities.build import build, derivative, inlined
 from ..response.branch_scale import SCALES
 from ..response.kernel_response import formula, maps_of
 from ..walk.assignments import Assignment, total_derivative
+
+_LEAST, _MOST = 1e-12, 1e12  # kernels between which an end is looked for
+_RATIO = 1.5  # of neighbouring kernels of that search: fixed points that lie closer are not told apart
+_HALVINGS = 40  # of log(1.5): to 1e-12, from where one step of Newton's method has all digits
+_ROUNDING = 1e-6  # relative: a step that is larger is none from a root, as beside double zeros
 
 _VERTEX_SOURCE = "PDLT (B.26), which neglects a part of the memory of neurons"
 _RESPONSE_SOURCE = "Fischer, Dahmen, Helias (51) to (55)"
@@ -170,6 +178,39 @@ def branch_scale_procedure(
             {"depth": depth, "K": kernel, **usual(parameters)}
             for depth, kernel in ((5, "0.05"), (20, "0.05"), (5, "1"))
         ),
+    )
+
+
+def fixed_point_procedure(layer: LayerTheory, at_fixed_point: Callable[[Number], FixedPointTheory]) -> Procedure:
+    """The kernel in which a network ends, its slopes in the parameters, and the correlation length there.
+
+    Raises:
+        NoClosedForm: the layer averages over a batch, or mixes positions; a map is unknown.
+    """
+    _require_kernels(layer)
+    parameters = _parameters(layer)
+    slopes = (_slope(f"kernel_slope_{ascii_name(s.name)}", layer.kernel_map, s) for s in parameters)
+    return Procedure(
+        "fixed_point",
+        "kernel in which a deep network ends",
+        "theory.fixed_point_procedure",
+        (layer.kernel_map, layer.chi_parallel, layer.chi_perp, *present(*slopes)),
+        parameters,
+        source="Doshi, He, Gromov (64), for layers whose kernel map is not affine",
+        constants={
+            "least": _LEAST,
+            "most": _MOST,
+            "ratio": _RATIO,
+            "steps": math.ceil(math.log(_MOST / _LEAST, _RATIO)),
+            "halvings": _HALVINGS,
+            "rounding": _ROUNDING,
+        },
+        exact={
+            "fixed_point": lambda K, **params: at_fixed_point(K).K(**params),
+            "fixed_point_slopes": lambda K, **params: at_fixed_point(K).slopes(**params),
+            "correlation_length": lambda K, **params: at_fixed_point(K).correlation_length(**params),
+        },
+        samples=tuple({"K": kernel, **usual(parameters)} for kernel in ("0.3", "2")),
     )
 
 

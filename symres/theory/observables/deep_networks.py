@@ -114,7 +114,16 @@ OPTIMAL_GAMMA = DepthObservable(
     arguments=(r, n_L),
     procedure=lambda theory: theory.optimal_gamma_procedure,
 )
+FIXED_POINT = DepthObservable(
+    name="fixed_point",
+    sign=("K*", "K*"),
+    notation=r"K^\star",
+    meaning="kernel in which a deep network ends",
+    source="Doshi et al. (64)",
+    arguments=(K,),
+    procedure=lambda theory: theory.fixed_point_procedure,
+)
 OBSERVABLES: tuple[Observable, ...] = (
     *(NU, NU_LOG, ASPECT_RATIO, VERTEX_LIMIT),
-    *(VERTEX, KERNEL_FLUCTUATION, RESPONSE, BRANCH_SCALE, OPTIMAL_GAMMA),
+    *(VERTEX, KERNEL_FLUCTUATION, RESPONSE, BRANCH_SCALE, OPTIMAL_GAMMA, FIXED_POINT),
 )

@@ -1,7 +1,7 @@
 """Generated recursions, searches and sums over powers of gamma: the numbers of the theory, and what they refuse."""
 
 import re
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ import symres as sr
 from symres.codegen.power_sums.power_curve import series_of
 from symres.core import symbols
 from symres.core.symbols import r
+from symres.functions.balls import evaluate
 from symres.theory.aspect_ratio.geometric_sum import GeometricSum
 from symres.theory.quantities.build import build
 from tests.shared import derived
@@ -33,6 +34,8 @@ PROCEDURES = {
     "vertex": lambda: derived(sr.residual("relu")).vertex_recursion,
     "response": lambda: fischer().response_recursion(),
     "branch_scale": lambda: fischer().branch_scale_procedure(),
+    "fixed_point": lambda: derived(sr.mlp("tanh")).fixed_point_procedure,
+    "squares": lambda: derived(sr.mlp("z^2")).fixed_point_procedure,
     "optimal_gamma": lambda: derived(sr.residual("relu")).aspect_ratio_curve(1).inverse,
     "polynomial": lambda: derived(sr.residual("tanh")).aspect_ratio_curve(1).inverse,
 }
@@ -86,6 +89,42 @@ def test_layers_without_noise_have_no_vertex():
     """A normalised branch: its mean square is 1 for any neurons."""
     module = sr.export(derived(sr.ln_act("relu", gamma=sr.gamma)).vertex_recursion).load()
     assert module.vertex(3, 0.6, **OWN).tolist() == [0.0] * 4
+
+
+# ---- the fixed point -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("target", ["numpy", "torch", "jax"])
+def test_fixed_points(target):
+    module, star = loaded("fixed_point", target), derived(sr.mlp("tanh")).at_fixed_point()
+    digits = 1e-5 if target == "jax" else 1e-13  # its numbers are float32
+    for own in ({"C_W": 1.5, "C_b": 0.1}, {"C_W": 30.0, "C_b": 0.0}, {"C_W": 0.9, "C_b": 1e-3}):
+        exact, place = decimals(own), {s: sp.Rational(repr(own[s.name])) for s in (symbols.C_W, symbols.C_b)}
+        assert float(module.fixed_point(1.0, **own)) == pytest.approx(star.K(**exact), rel=digits)
+        assert float(module.correlation_length(1.0, **own)) == pytest.approx(
+            star.correlation_length(**exact), rel=10 * digits
+        )
+        slopes = module.fixed_point_slopes(1.0, **own)
+        for symbol in place:
+            expected = evaluate(star.K.expr.diff(symbol).subs(place), {})[0]
+            assert float(slopes[symbol.name]) == pytest.approx(float(expected), rel=100 * digits)
+
+
+def test_where_kernels_end_is_told_by_the_kernel_of_the_input():
+    """3 C_W K^2 + C_b = K has the roots .61257 and 2.72076; above, kernels grow without bound."""
+    module = loaded("squares")
+    ends = module.fixed_point(np.array([0.0, 0.3, 2.7, 2.8, np.nan]), 0.1, 0.5)
+    assert ends == pytest.approx([0.6125741132772069] * 3 + [np.inf, np.nan], rel=1e-14, nan_ok=True)
+    assert module.fixed_point(np.array([[0.1], [3.0]]), np.array([0.1, 0.05]), 0.0).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    assert loaded("fixed_point").fixed_point(1.0, 0.5, 0.0) == 0
+
+
+def test_derivatives_of_fixed_points():
+    values = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (1.5, 0.1)]
+    module = loaded("fixed_point", "torch")
+    assert torch.autograd.gradcheck(lambda *own: module.fixed_point(1.0, *own), values, atol=1e-7)
+    assert torch.autograd.gradcheck(lambda *own: module.correlation_length(1.0, *own), values, atol=1e-5)
+    jax = pytest.importorskip("jax")
+    of_jax = jax.jit(jax.grad(partial(loaded("fixed_point", "jax").fixed_point, 1.0)))(1.5, 0.1)
+    assert float(of_jax) == pytest.approx(0.53155312203666684, rel=1e-5)
 
 
 # ---- the response and the branch scale -----------------------------------------------------------------------------

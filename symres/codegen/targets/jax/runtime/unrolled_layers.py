@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -76,6 +77,20 @@ def _fixed(a: Array) -> Array:
 def _quiet() -> AbstractContextManager:
     """Where nothing is told; JAX tells nothing."""
     return contextlib.nullcontext()
+
+
+def _repeated(
+    function: Callable[..., tuple[Array, ...]], state: tuple[Array, ...], count: int, is_done: Callable[..., Any]
+) -> tuple[Array, ...]:
+    """A state after so many steps, or fewer if it is done."""
+
+    def goes_on(place: tuple[Array, tuple[Array, ...]]) -> Array:
+        return (place[0] < count) & ~is_done(*place[1])
+
+    def follow(place: tuple[Array, tuple[Array, ...]]) -> tuple[Array, tuple[Array, ...]]:
+        return place[0] + 1, function(*place[1])
+
+    return jax.lax.while_loop(goes_on, follow, (jnp.zeros((), int), state))[1]
 
 
 def _numbers(values: Sequence[float], like: Array | None, shape: tuple[int, ...]) -> Array:

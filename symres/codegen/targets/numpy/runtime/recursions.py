@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -141,6 +142,17 @@ def _arguments(K: ArrayLike, parameters: Mapping[str, ArrayLike]) -> tuple[Float
 def _quiet() -> AbstractContextManager:
     """Where no division by zero is told."""
     return np.errstate(all="ignore")
+
+
+def _repeated(
+    function: Callable[..., tuple[Floats, ...]], state: tuple[Floats, ...], count: int, is_done: Callable[..., Any]
+) -> tuple[Floats, ...]:
+    """A state after so many steps, or fewer if it is done."""
+    for _ in range(count):
+        if is_done(*state):
+            break
+        state = function(*state)
+    return state
 
 
 def _numbers(values: Sequence[float], like: Floats | None, shape: tuple[int, ...]) -> Floats:

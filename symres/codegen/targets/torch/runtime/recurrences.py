@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -63,6 +64,17 @@ def _fixed(a: Tensor) -> Tensor:
 def _quiet() -> AbstractContextManager:
     """Where nothing has a gradient."""
     return torch.no_grad()
+
+
+def _repeated(
+    function: Callable[..., tuple[Tensor, ...]], state: tuple[Tensor, ...], count: int, is_done: Callable[..., Any]
+) -> tuple[Tensor, ...]:
+    """A state after so many steps, or fewer if it is done."""
+    for _ in range(count):
+        if is_done(*state):
+            break
+        state = function(*state)
+    return state
 
 
 def _numbers(values: Sequence[float], like: Tensor | None, shape: tuple[int, ...]) -> Tensor:
