@@ -5,7 +5,7 @@ Determinants get a name: ``1/sqrt(Delta) with Delta = (1 + K1)*(1 + K2) - C**2``
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TypeAlias
 
@@ -13,6 +13,7 @@ import sympy as sp
 
 from ..core.display import Fact
 from ..core.symbols import K1, K2, C
+from ..functions.roots.root import ImplicitNumber
 from .latex import latex
 
 Equations: TypeAlias = tuple[tuple[sp.Symbol, sp.Expr], ...]  # left and right sides, what the last one needs first
@@ -23,7 +24,15 @@ _PLAIN = K1 * K2 - C**2  # a determinant that is as short as its name
 
 def is_short(expr: sp.Expr) -> bool:
     """Whether a formula can be read at a glance."""
-    return sum(1 for _ in islice(sp.preorder_traversal(expr), _NODES + 1)) <= _NODES
+    nodes = sp.preorder_traversal(expr)
+
+    def counted() -> Iterator[sp.Basic]:
+        for node in nodes:
+            if isinstance(node, ImplicitNumber):  # it is written as decimals
+                nodes.skip()
+            yield node
+
+    return sum(1 for _ in islice(counted(), _NODES + 1)) <= _NODES
 
 
 def equation(name: str, left: str, side: sp.Expr, label: str = "") -> Fact:

@@ -9,8 +9,9 @@ from functools import cached_property
 import sympy as sp
 
 from ..core import symbols
-from ..core.errors import DeclarationError, UnsupportedLayer
-from ..core.scalars import Number, number, parameter
+from ..core.errors import DeclarationError, NoClosedForm, UnsupportedLayer
+from ..core.scalars import Number, number, whole
+from ..core.scalars import parameter as parameter_value
 from ..core.work_budget import Stage, limited
 from ..gaussian.algebra.canonical import canonical
 from ..notation.shortest import tidy_factors
@@ -22,6 +23,7 @@ from .criticality.at_fixed_point import FixedPointTheory, at_fixed_point
 from .criticality.critical_conditions import Maps
 from .criticality.explicit_line import explicit_line
 from .criticality.kernel_flow import exponents_at
+from .criticality.near_criticality import NearCriticality, near_criticality
 from .criticality.phase import CorrelationMap, fixed_points, phase, variance_maps, with_kernel
 from .observables.layer_theory import LayerTheory
 from .quantities.build import unknown
@@ -91,6 +93,43 @@ class CriticalTheory(LayerTheory):
             0.7968121300200199
         """
         return at_fixed_point(self.flow_maps, K)
+
+    @limited(Stage.CRITICALITY, "an expansion beside a critical point")
+    def near_criticality(
+        self, parameter: str = "C_W", order: Number = 3, point: CriticalPoint | None = None
+    ) -> NearCriticality:
+        """The fixed point beside a critical point, in powers of the distance of one parameter from its critical value.
+
+        Args:
+            parameter: "C_W" or "C_b"; the other one keeps its critical value.
+            order: number of terms of the kernel.
+            point: a critical point with numbers, not a line of them; the most useful one by default.
+
+        Returns:
+            NearCriticality: ``.K`` and ``.chi_perp`` are Quantities, series compared with the next kernel; ``.exists``
+            is the side on which the fixed point is.
+
+        Raises:
+            DeclarationError: another parameter.
+            NoClosedForm: there is no such point; the maps have other powers of K than integers; no fixed point begins.
+
+        Examples:
+            Kernels of tanh grow like ``(C_W - 1)/2`` from 0, and ``chi_perp - 1`` by the power 2 only:
+
+            >>> print(sr.derive("tanh").near_criticality("C_W", order=2))
+            fixed point beside a critical point
+              K_star_series(C_W) = C_W/2 + 5*(C_W - 1)**2/24 - 1/2
+              chi_perp_star_series(C_W) = (C_W - 1)**2/3 + 1
+              where: C_W > 1
+        """
+        symbol = next((s for s in (symbols.C_W, symbols.C_b) if s.name == parameter), None)
+        if symbol is None:
+            raise DeclarationError(f"an expansion in {parameter}", "it is not C_W or C_b", "pass one of them")
+        chosen = point or next(iter(self.critical_points), None)
+        if chosen is None or chosen.along is not None or chosen.K == symbols.K:
+            found = "the layer has none that is a point"
+            raise NoClosedForm("an expansion beside a critical point", found, "pass one")
+        return near_criticality(self.flow_maps, chosen, symbol, whole(order, "order", 1))
 
     @limited(Stage.CRITICALITY, "the phase")
     def phase(self, /, K: Number | None = None, **params: Number) -> Phase:
@@ -325,7 +364,7 @@ class CriticalTheory(LayerTheory):
                 found = "has no value" if name in needed else "is not a free parameter of it"
                 listed = ", ".join(needed) or "none"
                 raise DeclarationError(f"{name} of the layer {self.layer.name}", f"it {found}", f"pass: {listed}")
-        values = {needed[name]: parameter(value, name) for name, value in params.items()}
+        values = {needed[name]: parameter_value(value, name) for name, value in params.items()}
         for symbol, value in values.items():
             require_range(f"the layer {self.layer.name}", symbol, value)
         return values

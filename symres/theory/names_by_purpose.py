@@ -23,7 +23,7 @@ _BY_PURPOSE = {
     "criticality": (
         "critical_points universality_class exponents remarks critical_line critical_line_expr "
         "critical_line_weights critical_line_parametric critical_line_averages critical_curve fixed_points "
-        "at_fixed_point phase correlation_fixed_points depth_scales correlation_length"
+        "at_fixed_point near_criticality phase correlation_fixed_points depth_scales correlation_length"
     ),
     "depth": (
         "network kernels similarity similarity_fixed_points rates entropy apjn perpendicular_modes parallel_modes "
