@@ -39,7 +39,8 @@ def record(report: Report) -> dict[str, object]:
     Returns:
         keys: format, activation, formulas, layer, forward, program, settings, quantities, critical_points (of a line
         of them, ``along`` names what runs along it), critical_points_decimals_at (where gamma is free: "gamma = 0"),
-        fixed_points (null unless all parameters have numbers), universality_class, critical_line (C_b; null unless
+        fixed_points (null unless all parameters have numbers), universality_class, end (kernel and chi_perp in which
+        deep networks end, and the conditions; null unless they are formulas), critical_line (C_b; null unless
         explicit), critical_line_weights (between which C_W it lies; null if everywhere or unknown), critical_curve
         (C_W and C_b along the kernel K, in averages, where the line is not explicit; else null), line_remark (where it
         is a phase boundary), exponents (K - K* ~ amplitude*l**-kernel, J ~ l**-jacobian), vertex (the recursion of the
@@ -64,6 +65,7 @@ def record(report: Report) -> dict[str, object]:
         "critical_points_decimals_at": "gamma = 0" if free else "",
         "fixed_points": None if report.fixed_points is None else [_fixed_point(row) for row in report.fixed_points],
         "universality_class": report.universality_class,
+        "end": _end(report.end),
         "critical_line": None if report.critical_line is None else _expression(report.critical_line),
         "critical_line_weights": None if weights is None else list(map(_expression, weights)),
         "critical_curve": None if curve is None else dict(zip(("C_W", "C_b"), map(_expression, curve), strict=True)),
@@ -78,6 +80,15 @@ def record(report: Report) -> dict[str, object]:
         "command": report.command,
         "versions": dict(line.split(" ", 1) for line in files.versions()),
     }
+
+
+def _end(end: tuple[Quantity, ...]) -> dict[str, object] | None:
+    """The kernel in which networks end, and chi_perp there."""
+    if not end:
+        return None
+    kernel, perp = end
+    conditions = [{"text": str(c), "latex": latex(c)} for c in kernel.conditions]
+    return {"K": _expression(kernel.expr), "chi_perp": _expression(perp.expr), "conditions": conditions}
 
 
 def _tokens(stack: StackOfTokens) -> dict[str, object]:

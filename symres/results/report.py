@@ -37,6 +37,7 @@ class Report:
     command: str = ""  # the command that makes this report again
     instructions: tuple[Any, ...] = ()  # of the lowered program, for typesetting: Mean, Batch and Draw of the layers
     fixed_points: tuple[FixedPoint, ...] | None = None  # of the theory; None unless all its parameters have numbers
+    end: tuple[Quantity, ...] = ()  # K* and chi_perp there as formulas of the parameters; empty where they are not
     source: str = ""  # where the activation is from
     critical_line: sp.Expr | None = None  # C_b as a function of C_W and other parameters; None if it is not explicit
     critical_line_weights: tuple[sp.Expr, sp.Expr] | None = None  # between which it lies; None: everywhere, or unknown

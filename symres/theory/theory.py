@@ -13,7 +13,7 @@ from ..activations.activation import Activation
 from ..activations.formula_parser import nearest
 from ..core import symbols
 from ..core.display import Fact, Plain, Shown
-from ..core.errors import DeclarationError
+from ..core.errors import DeclarationError, NoClosedForm
 from ..core.foreign import views
 from ..core.scalars import Number, whole
 from ..core.work_budget import Stage
@@ -26,6 +26,7 @@ from ..notation import latex
 from ..notation.facts import equation
 from ..results.advice.advice import Advice
 from ..results.advice.sizes import DEPTH, WIDTH
+from ..results.quantity import Quantity
 from ..results.report import Report
 from ..results.verdict import Verdict
 from .criticality import critical_line
@@ -278,6 +279,14 @@ class Theory(TokenTheory, Shown):
             return ""
         return "critical lines have no formula here: in Python critical_line(C_W=...) searches for their C_b"
 
+    def _end(self) -> tuple[Quantity, ...]:
+        """The kernel in which networks end, and chi_perp there, where they are formulas of the parameters."""
+        try:
+            star = self.at_fixed_point()
+        except NoClosedForm:
+            return ()
+        return () if star.is_implicit or not star.K.symbols else (star.K, star.chi_perp)
+
     def report(
         self, settings: dict[str, str] | None = None, checks: tuple[Verdict, ...] = (), command: str = ""
     ) -> Report:
@@ -300,6 +309,7 @@ class Theory(TokenTheory, Shown):
             quantities=tuple(self.quantities.values()),
             critical_points=self.critical_points,
             universality_class=self.universality_class,
+            end=self.attempted(Stage.CRITICALITY, "formulas at the fixed point", self._end, ()),
             critical_line=explicit,
             critical_line_weights=self.critical_line_weights,
             critical_curve=curve,

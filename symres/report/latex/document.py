@@ -71,6 +71,8 @@ def document(report: Report, caption: str = "") -> str:
             "growth_rows": _growth_rows(report),
             "points": [_point(row, report, heads) for row in report.critical_points],
             "universality_class": _class(report),
+            "end": [display(q.notation, q.expr, tail=",", notation=notation) for q in report.end],
+            "conditions": [latex(c) for c in (report.end[0].conditions if report.end else ())],
             "line": _line(report, heads),
             "line_remark": sentence(report.line_remark),
             "deep": _deep(report),

@@ -67,6 +67,12 @@ class CriticalitySection(ReportSection):
             lines += [line(" " * INDENT, text) for text in wrap(f"in layer l: {laws}", self.width - INDENT)]
             if begins := summary.onset(report):
                 lines += self.wrapped(self.words(begins), "dim")
+        if report.end:
+            kernel, perp = report.end
+            lines += self.wrapped(self.words("deep networks end in the kernel K*, with chi_perp there:"))
+            lines += self.equation("K*", [self.maths(kernel.expr)], "")
+            lines += self.equation(self.name("chi_perp"), [self.maths(perp.expr)], "")
+            lines += [row for c in kernel.conditions for row in self.wrapped(f"where {self.maths(c.lhs)} < {c.rhs}")]
         if report.critical_line is not None:
             lines += self.wrapped(self.words("critical line, K' = K and chi_perp = 1:"))
             lines += self.equation("C_b", [self.maths(report.critical_line)], "")

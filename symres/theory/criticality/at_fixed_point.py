@@ -65,6 +65,11 @@ class FixedPointTheory(Shown):
     conditions: tuple[sp.Basic, ...] = ()
     C_b: Quantity | None = None
 
+    @property
+    def is_implicit(self) -> bool:
+        """Whether K is the root of an equation."""
+        return bool(self.K.body.has(FlowEnd))
+
     def slopes(self, /, **params: Number) -> dict[str, float]:
         """The derivatives of K in all parameters, by name.
 
