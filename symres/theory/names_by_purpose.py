@@ -27,7 +27,7 @@ _BY_PURPOSE = {
     ),
     "depth": (
         "network kernels similarity similarity_fixed_points rates entropy apjn perpendicular_modes parallel_modes "
-        "dual_kernels displacement jacobian jacobian_expr depth_limit"
+        "dual_kernels displacement jacobian jacobian_expr in_depth depth_limit"
     ),
     "finite width": (
         "vertex kernel_fluctuation fluctuations covariance nu nu_log vertex_limit growth_curve aspect_ratio "

@@ -30,6 +30,7 @@ from ..results.quantity import Quantity
 from ..results.report import Report
 from ..results.verdict import Verdict
 from .criticality import critical_line
+from .depth.depth_formulas import DepthFormulas
 from .depth.depth_procedures import vertex_formulas
 from .depth.network import Network, of_networks
 from .names_by_purpose import OTHER_WORDS, THEORY_NAMES, parameters_by_name
@@ -253,6 +254,30 @@ class Theory(TokenTheory, Shown):
         start, moved = symbols.K / step, (symbols.K + excess) / step
         rising = sp.gamma(_LAST + moved) / sp.gamma(_FIRST + moved)
         return rising * sp.gamma(_FIRST + start) / sp.gamma(_LAST + start)
+
+    def in_depth(self) -> DepthFormulas:
+        """Kernel, contributions of layers and displacement as formulas in the depth l, where K' is affine in K.
+
+        Returns:
+            DepthFormulas: ``.kernel``, ``.added`` and ``.displacement`` are Quantities in K, l and the parameters, each
+            compared with the recursion; ``.scale_for()`` is the weight of the branch that leads to a last kernel.
+
+        Raises:
+            NoClosedForm: another kernel map, a batch, or positions: iterate ``kernels`` there.
+
+        Source:
+            Fischer et al. (64) to (68); Chizat, Proposition 2.1.
+
+        Examples:
+            >>> sr.derive("z + xi*Dense(relu(z), C_b=0)").in_depth().displacement.expr
+            K*(C_W*xi**2/2 + 1)**l - K
+        """
+        if self.has_covariance:
+            found = "inputs of a batch, and positions, move each other"
+            raise NoClosedForm("closed forms in the depth", found, "iterate kernels()")
+        formulas = DepthFormulas(self.kernel_map, self.memory)
+        _ = formulas.kernel  # complains where there are none
+        return formulas
 
     kernels = of_networks(Network.kernels)
     similarity = of_networks(Network.similarity)

@@ -108,7 +108,7 @@ def at_fixed_point(maps: Maps, start: Number | None = None) -> FixedPointTheory:
     lost = next((q for q in maps if q.status is Status.UNKNOWN), None)
     if lost is not None:
         raise NoClosedForm(_ASKED, f"{lost.name} is unknown ({lost.reason})", "iterate kernels() at given parameters")
-    if _affine(expression_of(maps[0])) is not None:
+    if affine_parts(expression_of(maps[0])) is not None:
         return _Explicit(maps).quantities()
     return _Implicit(maps, () if start is None else (number(start, "K"),)).quantities()
 
@@ -165,7 +165,7 @@ class _Explicit(_AtKernel):
         Raises:
             NoClosedForm: the slope is 1 or more.
         """
-        parts = _affine(expression_of(self.maps[0]))
+        parts = affine_parts(expression_of(self.maps[0]))
         assert parts is not None
         offset, slope = map(canonical, parts)
         if slope.is_number and not slope < 1:
@@ -179,7 +179,7 @@ class _Explicit(_AtKernel):
     @property
     def _kernel(self) -> sp.Expr:
         """K* in averages, where the map is affine in K with those; else in closed forms."""
-        parts = _affine(self.maps[0].defined) or _affine(expression_of(self.maps[0]))
+        parts = affine_parts(self.maps[0].defined) or affine_parts(expression_of(self.maps[0]))
         assert parts is not None
         return parts[0] / (1 - parts[1])
 
@@ -239,7 +239,7 @@ class _Implicit(_AtKernel):
         )
 
 
-def _affine(flow: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
+def affine_parts(flow: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
     """``(offset, slope)`` of a map ``offset + slope*K``; None for others."""
     parts = affine(flow, K)
     return None if parts is None or any(e.has(K) for e in parts) else parts

@@ -235,8 +235,8 @@ def test_layers_without_fixed_points_say_so(layer, message):
 
 def test_a_wrong_kernel_is_not_returned(monkeypatch):
     """Sabotage: an offset of 101 % is seen by quadrature of the next kernel."""
-    right = room._affine
-    monkeypatch.setattr(room, "_affine", lambda e: (sp.Rational(101, 100) * right(e)[0], right(e)[1]))
+    right = room.affine_parts
+    monkeypatch.setattr(room, "affine_parts", lambda e: (sp.Rational(101, 100) * right(e)[0], right(e)[1]))
     with pytest.raises(NoClosedForm, match="differs from the next kernel"):
         sr.derive(sr.pre_ln("erf")).at_fixed_point()
 
