@@ -123,7 +123,9 @@ class DepthFormulas(Shown):
         """
         symbol = next((s for s in self.flow.symbols if s.name == scale), None)
         if symbol is None:
-            raise DeclarationError(f"the weight {scale}", "the kernel map does not depend on it", "name one of its parameters")
+            raise DeclarationError(
+                f"the weight {scale}", "the kernel map does not depend on it", "name one of its parameters"
+            )
         offset, slope = self._parts
         square = sp.Dummy(positive=True)
         parts = affine(slope.subs(symbol**2, square), square)
