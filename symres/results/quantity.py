@@ -270,6 +270,8 @@ class Quantity(Shown):
         assert self.expr is not None
         vanishes = self.expansion is not None and exact.get(K) == 0
         expression = self._at_zero(exact) if vanishes else self.expr.subs(exact)
+        if expression == sp.zoo and self.expr.is_Pow and self.expr.base.is_nonnegative:  # of 1/|x| it has a sign
+            return mp.inf, mp.mpf(0)
         # inputs that are parallel, or vanish: the average itself has a value there
         if _is_undefined(expression) or (not vanishes and _has_pole(self.expr, exact)):
             expression = value_at_the_edge(self.name, self.defined, exact)

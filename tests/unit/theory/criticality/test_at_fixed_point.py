@@ -197,6 +197,11 @@ def test_where_inputs_end_in_several_places_the_kernel_of_the_input_tells():
         theory.at_fixed_point(K=3).K(**values)
 
 
+def test_the_correlation_length_is_infinite_at_criticality():
+    star = sr.derive(sr.pre_ln("relu")).at_fixed_point()
+    assert star.correlation_length(C_W="1/2", C_b=0) == mp.inf and star.critical_surface(C_W="1/2", C_b=0) == 0
+
+
 def test_the_bias_along_the_kernel():
     star = sr.derive("tanh").at_fixed_point()
     kernel = star.K.evalf(25, C_W="1.5", C_b="0.1")
