@@ -35,7 +35,16 @@ def readable(expr: sp.Expr, decimals: bool = True, dots: str = "...", ten: str =
         ten: how a power of ten is written after them.
     """
     shown = shortest(short_factors(tidy_factors(sp.sympify(expr))), decimals)
-    return shortened(positive_arguments(shown), dots, ten)
+    return _with_sizes(shortened(positive_arguments(shown), dots, ten))
+
+
+def _with_sizes(expr: sp.Expr) -> sp.Expr:
+    """A formula with |x| for roots of squares: all formulas are real."""
+
+    def is_size(e: sp.Expr) -> bool:
+        return e.is_Pow and abs(e.exp) == sp.Rational(1, 2) and e.base.is_Pow and e.base.exp == 2
+
+    return expr.replace(is_size, lambda e: sp.Pow(sp.Abs(e.base.base, evaluate=False), 2 * e.exp))
 
 
 @lru_cache(_KEPT)

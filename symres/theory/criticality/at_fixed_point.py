@@ -255,7 +255,7 @@ def _beside_skip(chi: sp.Expr) -> sp.Expr:
 
 
 def _length(chi: sp.Expr) -> sp.Expr:
-    return 1 / sp.Abs(sp.log(chi), evaluate=False)  # sympy takes roots of the logarithm of what may be negative
+    return 1 / sp.sqrt(sp.log(chi) ** 2)  # sympy takes |x| apart where it cannot tell that x is real
 
 
 def _excess(chi: sp.Expr) -> sp.Expr:
