@@ -112,7 +112,7 @@ def test_counts_may_be_of_any_exact_type_and_must_be_whole():
             theory.kernels(wrong, 1, C_W=1, C_b=0)
 
 
-MEANT = {"critical_point": "critical_points", "K_star": r"critical_points\[0\].K", "ntk": "ntk_map"}
+MEANT = {"critical_point": "critical_points", "K_star": r"at_fixed_point\(\).K", "ntk": "ntk_map"}
 
 
 @pytest.mark.parametrize("name", MEANT)
