@@ -58,6 +58,7 @@ from .results.phases import FixedPoint as FixedPoint
 from .results.quantity import Quantity as Quantity
 from .results.quantity import Status as Status
 from .studies.compare_activations import compare as compare
+from .studies.inverse_design.solve import solve as solve
 from .studies.survey import averages as averages
 from .studies.survey import criticality as criticality
 from .studies.survey import derivation as derivation

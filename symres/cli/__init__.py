@@ -1,4 +1,4 @@
-"""The command line. Exit codes: 0 done, 1 refuted, 2 wrong use or bad input, 3 no closed form or inconclusive.
+"""The command line. Exit codes: 0 done, 1 refuted, 2 wrong use, 3 no closed form, no solution or inconclusive.
 
 Read ``app`` first (the application, and options that commands share), then a module of ``commands`` (a command each;
 ``torch_commands`` has those about PyTorch), then ``request`` (from words to an activation and a
@@ -31,6 +31,7 @@ from .commands import (  # noqa: F401
     export_command,
     list_command,
     plot_command,
+    solve_command,
 )
 
 # typer brings its own copy of click or uses an installed one, depending on its version: this is click's base class

@@ -23,10 +23,11 @@ Examples:
   symres derive leaky_relu --set slope=0.01 --json
   symres export relu --quantity covariance_map --target torch --out relu.py
   symres check silu --layer residual
+  symres solve swish --target K=1 --for beta
 
 \b
 Exit codes: 0 done, 1 a check refutes a result, 2 wrong use or bad input,
-3 no closed form (export) or inconclusive (check)."""
+3 no closed form (export), inconclusive (check) or no solution (solve)."""
 
 FORMULAS = """\b
 A formula is made of z (or x), numbers, pi, + - * / ^ ( ) and |z|, the names
@@ -40,7 +41,7 @@ Any other name is a parameter, and needs a number or stays a positive symbol:
   symres derive "where(z > 1, z - 1, where(z < -1, a*(z + 1), 0))" --set a=1/2
   symres derive "tanh(a*z)" --positive a"""
 
-_ORDER = ("derive", "check", "export", "plot", "compare", "list", "show", "torch", "cache")
+_ORDER = ("derive", "check", "export", "plot", "compare", "solve", "list", "show", "torch", "cache")
 
 
 class _InOrder(TyperGroup):

@@ -258,8 +258,8 @@ def _found(text: str, settings: dict[str, str], written: dict[str, sp.Expr], bui
         raise DeclarationError(error.asked, found, error.remedy) from None
 
 
-def settings_of(pairs: Sequence[str]) -> dict[str, str]:
-    """The values of ``--set key=value``, as they were written, by key.
+def settings_of(pairs: Sequence[str], option: str = "--set") -> dict[str, str]:
+    """The values of ``--set key=value``, or of another option, as they were written, by key.
 
     Raises:
         DeclarationError: a pair of another form, or a key that is set twice.
@@ -268,12 +268,12 @@ def settings_of(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         parts = re.split(r"[,;\s]+", pair)
         if len(parts) > 1 and all("=" in part for part in parts):
-            remedy = f"repeat the option: {' '.join(f'--set {part}' for part in parts)}"
-            raise DeclarationError(f"--set {pair}", "it sets more than one parameter", remedy)
+            remedy = f"repeat the option: {' '.join(f'{option} {part}' for part in parts)}"
+            raise DeclarationError(f"{option} {pair}", "it sets more than one parameter", remedy)
         key, equals, value = (part.strip() for part in pair.partition("="))
         if not equals or not key or not value or "=" in value:
-            raise DeclarationError(f"--set {pair}", "it is not of the form key=value", "write --set gamma=1/2")
+            raise DeclarationError(f"{option} {pair}", "it is not of the form key=value", f"write {option} gamma=1/2")
         if key in settings:
-            raise DeclarationError(f"--set {pair}", f"{key} is set twice", "give every parameter one value")
+            raise DeclarationError(f"{option} {pair}", f"{key} is set twice", "give every parameter one value")
         settings[key] = value
     return settings

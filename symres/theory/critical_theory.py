@@ -427,6 +427,21 @@ class CriticalTheory(LayerTheory):
         if point is None:
             why = "; ".join(criticality.remarks) or f"the universality class is {criticality.universality_class}"
             return Exponents(None, None, None, remark=why)
+        return self.exponents_of(point)
+
+    def exponents_of(self, point: CriticalPoint) -> Exponents:
+        """How kernel and Jacobian go with the depth at one of several critical points, from the side that it attracts.
+
+        Args:
+            point: of ``critical_points``.
+
+        Examples:
+            GELU's stable and half-stable points; both kernels approach theirs like 1/l:
+
+            >>> theory = sr.derive("gelu")
+            >>> [(point.stability, theory.exponents_of(point).kernel) for point in theory.critical_points]
+            [('half-stable', 1), ('unstable', 1)]
+        """
         kernel_map, _, perp = self.flow_maps
         given_up = Exponents(None, None, None, remark="the derivation of exponents was given up")
         return self.attempted(Stage.CRITICALITY, "exponents", lambda: exponents_at(point, kernel_map, perp), given_up)

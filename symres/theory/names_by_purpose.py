@@ -21,7 +21,7 @@ _BY_PURPOSE = {
         "shared_memory ntk_map tangent_kernel_map tangent_kernel_of parameter_norm quantities all_quantities quantity"
     ),
     "criticality": (
-        "critical_points universality_class exponents remarks critical_line critical_line_expr "
+        "critical_points universality_class exponents exponents_of remarks critical_line critical_line_expr "
         "critical_line_weights critical_line_parametric critical_line_averages critical_curve fixed_points "
         "at_fixed_point near_criticality phase correlation_fixed_points depth_scales correlation_length"
     ),

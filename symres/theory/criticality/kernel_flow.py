@@ -36,6 +36,7 @@ from .parameter_effects import (
     at_generic,
     at_reference,
     generic_sign,
+    is_unit,
     sign_at,
     sign_at_reference,
     signs_where,
@@ -256,8 +257,8 @@ def _unit(point: CriticalPoint) -> Unit:
     powers of it times the maps of the layer in which it is 1.
     """
     base, power = point.K.as_independent(*point.K.free_symbols, as_Add=False)[1].as_base_exp()
-    measured = point.inside is None and point.along is None and base.is_Symbol and base.is_positive
-    return Unit(base, int(power)) if measured and power.is_Integer else ONE
+    measured = point.inside is None and point.along is None and base.is_Symbol and power.is_Integer
+    return Unit(base, int(power)) if measured and is_unit(base, int(power)) else ONE
 
 
 def _real_root(value: sp.Expr, degree: sp.Expr) -> sp.Expr:

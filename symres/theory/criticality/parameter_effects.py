@@ -123,7 +123,7 @@ def sign_at(expression: sp.Expr, values: Mapping[sp.Symbol, sp.Expr]) -> int:
 class Unit:
     """A power of a parameter in which kernels are measured, K = k*p**u with a number k; K itself where it is 1."""
 
-    parameter: sp.Symbol | None = None  # p, positive; None if the unit is 1
+    parameter: sp.Symbol | None = None  # p, positive, or not 0 and u even; None if the unit is 1
     power: int = 0  # u
 
     @property
@@ -152,22 +152,24 @@ class Unit:
         return coefficient * weight, self.measured(function)
 
     def weight(self, function: sp.Expr) -> sp.Expr | None:
-        """``p**w`` with f(k*p**u, p) = p**w f(k, 1), verified at several points; None if there is none."""
+        """``|p|**w`` with f(k*p**u, p) = |p|**w f(k, 1), verified at several points; None if there is none."""
         if self.parameter is None:
             return sp.Integer(1)
         if not function.free_symbols <= {K, self.parameter}:
             return None
+        signs = (1, 1, 1) if self.parameter.is_positive else (1, -1, -1)
+        places = [(kernel, s * p) for s, (kernel, p) in zip(signs, _COMPARED_AT, strict=True)]
         try:
-            ratios = [self._ratio(function, *place) for place in _COMPARED_AT]
+            ratios = [self._ratio(function, *place) for place in places]
         except SymresError:  # no number somewhere
             return None
-        exponent = _half_integer(ratios[0], _COMPARED_AT[0][1])
+        exponent = _half_integer(ratios[0], places[0][1])
         if exponent is None:
             return None
         with ctx.workprec(_UNIT_BITS):
-            expected = [enclose(p**exponent, {}, _UNIT_BITS) for _, p in _COMPARED_AT]
+            expected = [enclose(abs(p) ** exponent, {}, _UNIT_BITS) for _, p in places]
             agreed = all(abs(ratio / power - 1) < _AGREED for ratio, power in zip(ratios, expected, strict=True))
-        return self.parameter**exponent if agreed else None
+        return sp.Abs(self.parameter) ** exponent if agreed else None
 
     def _ratio(self, function: sp.Expr, kernel: sp.Rational, p: sp.Rational) -> arb:
         """``f(k*p**u, p)/f(k, 1)`` at numbers."""
@@ -184,10 +186,16 @@ ONE = Unit()
 def unit_of(function: sp.Expr) -> Unit | None:
     """The unit of kernels in a function of K and one more parameter, if the parameter only sets a scale."""
     names = function.free_symbols - {K}
-    if len(names) != 1 or not (parameter := names.pop()).is_positive:
+    if len(names) != 1:
         return None
-    units = (Unit(parameter, power) for power in _POWERS)
+    (parameter,) = names
+    units = (Unit(parameter, power) for power in _POWERS if is_unit(parameter, power))
     return next((unit for unit in units if unit.weight(function) is not None), None)
+
+
+def is_unit(parameter: sp.Symbol, power: int) -> bool:
+    """Whether a power of a parameter is positive, so that kernels can be measured in it."""
+    return bool(parameter.is_positive or (parameter.is_real and parameter.is_nonzero and power % 2 == 0))
 
 
 def _half_integer(ratio: arb, p: sp.Rational) -> sp.Rational | None:

@@ -43,6 +43,17 @@ def test_the_exponents_in_units_are_those_with_a_number_for_the_scale():
     assert abs(sp.N(symbolic.amplitude.subs(beta, 3) / numeric.amplitude - 1, 20)) < 1e-12
 
 
+@pytest.mark.exhaustive
+def test_a_scale_of_either_sign():
+    beta = sp.Symbol("beta", real=True, nonzero=True)
+    both = sr.derive(sr.mlp(sr.activation("z*sigmoid(beta*z)", beta=beta)))
+    point = both.critical_points[0]
+    assert abs(float(point.K * beta**2) - 14.3201736180258) < 1e-12
+    assert abs(sp.N(both.exponents.jacobian / sr.derive("swish").exponents.jacobian - 1, 20)) < 1e-12
+    odd = sr.derive(sr.mlp(sr.activation("exp(beta*z)*z", beta=beta)))  # |beta| is the scale of K, not of the map
+    assert all(sp.sympify(p.K).subs(beta, -2) == sp.sympify(p.K).subs(beta, 2) for p in odd.critical_points)
+
+
 def test_a_kernel_in_units_has_a_symbol_of_its_own():
     beta = sp.Symbol("beta", positive=True)
     assert Unit(beta, -2).split(sp.Integer(1), sp.erf(beta * sp.sqrt(K))) == (1, sp.erf(sp.sqrt(k)))

@@ -1,0 +1,1 @@
+"""Parameters with which a theory meets targets: ``targets`` says what can be asked for, ``solve`` looks for it."""
