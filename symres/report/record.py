@@ -115,6 +115,8 @@ def _exponents(exponents: Exponents) -> dict[str, object]:
     values = {name: getattr(exponents, name) for name in ("kernel", "jacobian", "amplitude")}
     if exponents.stretch is not None:
         values |= {"stretch_power": exponents.stretch.power, "stretch_rate": exponents.stretch.rate}
+    if exponents.next_order is not None:
+        values |= {"correction": exponents.next_order.correction}
     shown = {name: None if e is None else _expression(e) | {"value": _value(e)} for name, e in values.items()}
     return shown | {"remark": exponents.remark}
 

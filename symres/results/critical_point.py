@@ -43,6 +43,51 @@ class Stretch:
 
 
 @dataclass(frozen=True)
+class NextOrder:
+    """The relative correction to a law of the depth, ``coefficient*l**-power``, or ``coefficient*log(l)/l``.
+
+    Args:
+        coefficient: of the largest correction.
+        power: of the depth, above 0.
+        logarithmic: whether the logarithm of the depth is a factor.
+    """
+
+    coefficient: sp.Expr
+    power: sp.Expr
+    logarithmic: bool = False
+
+    @property
+    def correction(self) -> sp.Expr:
+        """In the depth l, long numbers as decimals."""
+        factor = _DEPTH**-self.power * (sp.log(_DEPTH) if self.logarithmic else 1)
+        if self.coefficient.is_number:
+            return rounded_law(self.coefficient * factor)
+        return sp.Add(*map(rounded_law, sp.Add.make_args(self.coefficient))) * factor
+
+    def onset(self, start: float = 0.0, share: float = 0.1) -> int | None:
+        """The layer from which the law alone is right within a share; None where the coefficient is not a number.
+
+        Args:
+            start: times 1/l, what the first kernel corrects.
+            share: of the kernel.
+        """
+        if not self.coefficient.is_number:
+            return None
+        size, power = abs(float(sp.N(self.coefficient))), float(self.power)
+
+        def excess(layer: float) -> float:
+            return size * layer**-power * (math.log(layer) if self.logarithmic else 1) + start / layer - share
+
+        low = high = math.exp(1 / power)  # beyond, the correction falls
+        while excess(high) > 0:
+            low, high = high, 2 * high
+        while high - low > 1 / 2:
+            middle = (low + high) / 2
+            low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+        return math.ceil(high)
+
+
+@dataclass(frozen=True)
 class Exponents(Shown):
     """``K - K* ~ amplitude*l**-kernel`` and ``J ~ l**-jacobian`` after many layers l.
 
@@ -52,6 +97,7 @@ class Exponents(Shown):
         amplitude: of the kernel; its sign is the side of K* from which it comes.
         stretch: of a Jacobian that is a stretched exponential.
         remark: why there is no power law.
+        next_order: of the law of the kernel, as far as it does not depend on the first kernel; None if not known.
     """
 
     kernel: sp.Expr | None
@@ -59,6 +105,7 @@ class Exponents(Shown):
     amplitude: sp.Expr | None
     stretch: Stretch | None = None
     remark: str = ""
+    next_order: NextOrder | None = None
 
     def _title(self) -> str:
         return "kernel K and Jacobian J after many layers l"
@@ -75,6 +122,9 @@ class Exponents(Shown):
             laws.append(("log J", r"\log J", self.stretch.rate * _DEPTH**self.stretch.power))
         shown = ((name, left, rounded_law(law)) for name, left, law in laws)
         facts = [Fact("", f"{name} ~ {law}", rf"{left} \sim {latex(law)}") for name, left, law in shown]
+        if self.next_order is not None:
+            relative = self.next_order.correction
+            facts.insert(1, Fact("relative correction", str(relative), latex(relative)))
         return [*facts, Fact("remark", self.remark)] if self.remark else facts
 
 
@@ -82,13 +132,14 @@ class Exponents(Shown):
 class KernelGrowth:
     """``K' - K ~ rate*K**power``, power < 1, and ``chi_perp - 1 ~ excess*K**-decay`` for large kernels.
 
-    The excess is 0 if it vanishes faster than every power that was looked at.
+    The excess is 0 if it vanishes faster than every power that was looked at. ``next_order`` is that of the kernel.
     """
 
     rate: sp.Expr
     power: sp.Expr
     excess: sp.Expr
     decay: sp.Expr
+    next_order: NextOrder | None = None
 
     @property
     def universality_class(self) -> str:
@@ -111,11 +162,12 @@ class KernelGrowth:
         speed = sp.factor_terms((1 - self.power) * self.rate)  # K**(1 - power) = speed*l
         kernel, amplitude = -1 / (1 - self.power), speed ** (1 / (1 - self.power))
         if self.excess == 0 or self._order > 1:
-            return Exponents(kernel, sp.Integer(0), amplitude)
+            return Exponents(kernel, sp.Integer(0), amplitude, next_order=self.next_order)
         front = tidy_factors(sp.factor_terms(self.excess * speed**-self._order))
         if self._order == 1:
-            return Exponents(kernel, -front, amplitude)
-        return Exponents(kernel, None, amplitude, Stretch(1 - self._order, front / (1 - self._order)))
+            return Exponents(kernel, -front, amplitude, next_order=self.next_order)
+        stretch = Stretch(1 - self._order, front / (1 - self._order))
+        return Exponents(kernel, None, amplitude, stretch, next_order=self.next_order)
 
 
 @dataclass(frozen=True, repr=False)

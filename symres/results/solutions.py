@@ -9,7 +9,7 @@ from typing import Any
 from ..core.display import Fact, Shown
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Solution(Shown):
     """Values of the unknown parameters.
 
@@ -28,7 +28,7 @@ class Solution(Shown):
         yield Fact("", self.certificate)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SolutionCurve(Shown):
     """The curve on which a theory meets targets, where there is one unknown more than targets.
 
@@ -47,7 +47,7 @@ class SolutionCurve(Shown):
         yield from (Fact("", point._title()) for point in self.points)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SolutionSet(Shown):
     """All solutions that were met in a box.
 

@@ -5,7 +5,7 @@ numbers, and expansions around 0 and far out of functions of one kernel that hav
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import mpmath as mp
@@ -215,6 +215,12 @@ def weights(ends: tuple[sp.Expr, sp.Expr] | None) -> tuple[sp.Expr | str, ...]:
 # ---- deep networks -------------------------------------------------------------------------------------------------
 
 
+def correction(report: Report) -> sp.Expr | None:
+    """The relative correction to the law of the kernel; None where it is not known, or where there is no law."""
+    order = report.exponents.next_order if deep(report) and report.exponents is not None else None
+    return None if order is None else order.correction.subs(K, STAR)
+
+
 def deep(report: Report) -> tuple[tuple[str, sp.Expr], ...]:
     """How kernel and Jacobian go with the depth l at criticality; empty if not known.
 
@@ -236,23 +242,37 @@ def deep(report: Report) -> tuple[tuple[str, sp.Expr], ...]:
     return tuple((left, rounded_law(e).subs(K, STAR)) for left, e in rows)  # of a line: each K* has an amplitude
 
 
+_DEEP = "this law holds in layers so deep that the kernel it gives is far below the first kernel"
+
+
 def onset(report: Report) -> str:
     """From which layer on the law of the kernel holds, in words; empty where there is none, or it is not known.
 
-    Near a half-stable point d' = d - d^2/a, so that 1/d = 1/d_0 + l/a: the law d ~ a/l begins at l = a/d_0.
+    Near a half-stable point d' = d - d^2/a, so that 1/d = 1/d_0 + l/a: the law d ~ a/l begins at l = a/d_0. It is right
+    within a share where that part of the first kernel and the next order of the law are both small.
     """
     exponents, point = report.exponents, example(report)
     if exponents is None or point is None or not deep(report) or not exponents.kernel or not exponents.amplitude:
         return ""
-    if report.universality_class == "half-stable":
-        first, size = value(point.K), value(exponents.amplitude)
-        if not first or size is None:
-            return ""
-        from_ = mp.nstr(mp.ceil(abs(size / first)), 2, min_fixed=-1, max_fixed=9).removesuffix(".0")
-        return f"this law begins near layer {from_} if the first kernel is twice K*; before, K hardly moves"
-    if exponents.kernel > 0:
-        return "this law holds in layers so deep that the kernel it gives is far below the first kernel"
-    return ""
+    half_stable = report.universality_class == "half-stable"
+    first, size = value(point.K) if half_stable else mp.mpf(1), value(exponents.amplitude)
+    if not first or size is None or exponents.kernel < 0:
+        return _DEEP if exponents.kernel > 0 and not half_stable else ""
+    within = ""
+    relative = None if exponents.next_order is None else value(exponents.next_order.coefficient)
+    if exponents.next_order is not None and relative is not None:
+        order = 1 / exponents.kernel
+        start = float(abs(size / first) ** order / order)
+        layer = replace(exponents.next_order, coefficient=sp.Float(relative)).onset(start)
+        within = "" if layer is None else f"right within 10 % from layer {_few_digits(layer)} on"
+    if half_stable:
+        begins = f"this law begins near layer {_few_digits(abs(size / first))} if the first kernel is twice K*"
+        return f"{begins}, and is {within}; before, K hardly moves" if within else f"{begins}; before, K hardly moves"
+    return f"this law is {within} if the first kernel is 1" if within else _DEEP
+
+
+def _few_digits(layer: mp.mpf | int) -> str:
+    return mp.nstr(mp.ceil(layer), 2, min_fixed=-1, max_fixed=9).removesuffix(".0")
 
 
 # ---- numbers -------------------------------------------------------------------------------------------------------

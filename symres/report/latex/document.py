@@ -425,6 +425,8 @@ def _deep(report: Report) -> str:
             parts.append(display(_star(left), law, relation=r"\sim", tail=tail, notation=notation))
         else:
             parts.append(f"${inline}${tail}")
+    if (relative := summary.correction(report)) is not None:
+        parts.append(f"The next order of $K$, relative to this, is ${notation.write(relative)}$.")
     return "\n".join(parts)
 
 

@@ -65,6 +65,8 @@ class CriticalitySection(ReportSection):
         if rows := summary.deep(report):
             laws = ", ".join(f"{left} ~ {self.maths(law)}" for left, law in rows)
             lines += [line(" " * INDENT, text) for text in wrap(f"in layer l: {laws}", self.width - INDENT)]
+            if (relative := summary.correction(report)) is not None:
+                lines += self.wrapped(f"the next order of K, relative to this: {self.maths(relative)}")
             if begins := summary.onset(report):
                 lines += self.wrapped(self.words(begins), "dim")
         if report.end:

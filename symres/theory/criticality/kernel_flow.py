@@ -13,6 +13,9 @@ constant for larger p, a stretched exponential for smaller ones.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import sympy as sp
 
 from ...core.errors import NoClosedForm, SymresError
@@ -25,11 +28,12 @@ from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
 from ...notation.decimals import denested
 from ...notation.shortest import tidy_factors
-from ...results.critical_point import CriticalPoint, Exponents, KernelGrowth, SearchResult, Stretch
+from ...results.critical_point import CriticalPoint, Exponents, KernelGrowth, NextOrder, SearchResult, Stretch
 from ...results.quantity import Quantity
 from ..quantities.closed_forms import closed
 from ..quantities.expansion import terms_of, verified_terms
 from .critical_conditions import Maps, expression_of, inner_law, solved
+from .next_orders import Term, of_distance, of_growth
 from .parameter_effects import (
     ONE,
     Unit,
@@ -129,14 +133,18 @@ def _flow_signs(kernel_map: Quantity, weight: sp.Expr) -> set[int]:
 def growth(kernel_map: Quantity, perp: Quantity) -> KernelGrowth | None:
     """How the kernel grows where it has no fixed point, whatever its parameters; None if it does not, or too fast."""
     flow = _beyond(kernel_map, sp.Integer(-1))
-    if flow is None or not _grows(kernel_map):
+    if not flow or not _grows(kernel_map):
         return None
     chi = _beyond(perp, sp.Integer(0))
-    return None if chi is None else KernelGrowth(flow[1], -flow[0], chi[1], chi[0])
+    if not chi:
+        return None
+    first, *others = [(-power, coefficient) for power, coefficient in flow]
+    (decay, excess), *_ = chi
+    return KernelGrowth(first[1], first[0], excess, decay, of_growth(first, others[0] if others else None))
 
 
-def _beyond(quantity: Quantity, first: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
-    """The second term in powers of 1/K, exponent and coefficient; None if the first is not ``(1/K)**first``."""
+def _beyond(quantity: Quantity, first: sp.Expr) -> list[Term]:
+    """The terms beyond the first in powers of 1/K; none if the first is not ``(1/K)**first``."""
     for order in _INVERSE_ORDERS:
         try:
             terms = terms_of(quantity, order, large=True)
@@ -144,10 +152,10 @@ def _beyond(quantity: Quantity, first: sp.Expr) -> tuple[sp.Expr, sp.Expr] | Non
             continue
         corrections = {e: c for e, c in terms.items() if e != first and c != 0}
         if sp.expand(terms.get(first, sp.Integer(0)) - 1) != 0 or any(e < first for e in corrections):
-            return None
+            return []
         if corrections or order == _INVERSE_ORDERS[0]:
-            return min(corrections.items(), default=(sp.oo, sp.Integer(0)))
-    return None
+            return sorted(corrections.items()) or [(sp.oo, sp.Integer(0))]
+    return []
 
 
 def _grows(kernel_map: Quantity) -> bool:
@@ -175,12 +183,41 @@ def exponents_at(point: CriticalPoint, kernel_map: Quantity, perp: Quantity) -> 
     if point.stability == "neutral":
         return Exponents(sp.Integer(0), sp.Integer(0), sp.Integer(0))
     if point.K == 0:
-        return _exponents_at_zero(point, perp)
+        exponents = _exponents_at_zero(point, perp)
+        return (
+            exponents if exponents.kernel is None else replace(exponents, next_order=_next_at_zero(point, kernel_map))
+        )
     drift = _taylor(kernel_map, point, first=2, degree=1)
     slope = _taylor(perp, point, first=1, degree=0)
     if drift is None:
         return Exponents(None, None, None, remark=f"the first {_DERIVATIVES} derivatives of K' - K vanish at K*")
-    return from_expansion(*drift, *(slope or (sp.oo, sp.Integer(0))))
+    exponents = from_expansion(*drift, *(slope or (sp.oo, sp.Integer(0))))
+    beyond = [(m, c) for m, c in _derivatives(kernel_map, point, 1) if drift[0] < m < 2 * drift[0]]
+    return replace(exponents, next_order=_next_order(drift, beyond, exponents.amplitude))
+
+
+def _next_order(first: Term, beyond: list[Term], amplitude: sp.Expr | None) -> NextOrder | None:
+    """The correction to a law, its coefficient in short form; of terms beyond the first one the next counts."""
+    if amplitude is None:
+        return None
+    second = next(((m, c) for m, c in beyond if c != 0), None)
+    order = of_distance(first, second, amplitude)
+    if order is None:
+        return None
+    terms = map(_simple, sp.Add.make_args(order.coefficient))  # one is a number, the other has the parameters
+    return replace(order, coefficient=sp.Add(*terms))
+
+
+def _next_at_zero(point: CriticalPoint, kernel_map: Quantity) -> NextOrder | None:
+    """The correction at K* = 0, from the series of the kernel map; None where that has no further terms."""
+    b, power = sp.sympify(point.correction).as_independent(K, as_Add=False)
+    n = power.as_base_exp()[1]
+    try:
+        terms = terms_of(without_bias(kernel_map), 2 * n - 1, large=False)
+    except NoClosedForm:
+        return None
+    beyond = [(m, canonical(c.subs(C_W, point.C_W))) for m, c in sorted(terms.items()) if m > n]
+    return _next_order((n, b), beyond, _real_root(-1 / (b * (n - 1)), n - 1))
 
 
 def from_expansion(n: sp.Expr, b: sp.Expr, p: sp.Expr, e: sp.Expr) -> Exponents:
@@ -216,13 +253,20 @@ def _exponents_at_zero(point: CriticalPoint, perp: Quantity) -> Exponents:
     return from_expansion(n, b, sp.oo, sp.Integer(0))
 
 
-def _taylor(quantity: Quantity, point: CriticalPoint, first: int, degree: int) -> tuple[sp.Expr, sp.Expr] | None:
-    """The order and the coefficient of the first term around K* that does not vanish, from an order on.
+def _taylor(quantity: Quantity, point: CriticalPoint, first: int, degree: int) -> Term | None:
+    """The first term around K* that does not vanish, from an order on, if its sign is clear."""
+    for order, coefficient in _derivatives(quantity, point, degree):
+        if order >= first and coefficient != 0 and (sign := generic_sign(coefficient.subs(K, 1))):
+            return order, sign * Value(sign * coefficient) if coefficient.has(SystemRoot) else coefficient
+    return None
+
+
+def _derivatives(quantity: Quantity, point: CriticalPoint, degree: int) -> Iterator[Term]:
+    """The terms of a series around K*, from the first order on.
 
     Args:
         quantity: a function of K.
         point: K*, with C_W and C_b.
-        first: the least order.
         degree: the power of the unit of kernels that the quantity is measured in: 1 of a kernel, 0 of a number.
     """
     law, unit = inner_law(quantity.defined), _unit(point)
@@ -232,8 +276,6 @@ def _taylor(quantity: Quantity, point: CriticalPoint, first: int, degree: int) -
     values = {s: unit.removed(e) for s, e in ((K, point.K), (C_W, point.C_W), (C_b, point.C_b))}
     for order in range(1, _DERIVATIVES + 1):
         derivative = derivative.diff(K)
-        if order < first:
-            continue
         if law is None:
             value = derivative.subs(values)
         else:
@@ -243,11 +285,7 @@ def _taylor(quantity: Quantity, point: CriticalPoint, first: int, degree: int) -
             value = closed(derivative.xreplace({law: _INSIDE})).subs(values).subs(_INSIDE, variance)
         if point.exact and not value.has(ImplicitNumber):
             value = canonical(value)
-        if value != 0 and (sign := generic_sign(value.subs(K, 1))):
-            if value.has(SystemRoot):
-                value = sign * Value(sign * value)
-            return sp.Integer(order), unit.kernel ** (degree - order) * value / sp.factorial(order)
-    return None
+        yield sp.Integer(order), unit.kernel ** (degree - order) * value / sp.factorial(order)
 
 
 def _unit(point: CriticalPoint) -> Unit:
