@@ -9,6 +9,7 @@ from itertools import pairwise
 Function = Callable[[float], float]
 Bracket = tuple[float, float]
 _STEPS = 60  # of the search for a change of sign beside an extremum: by golden sections down to 1e-12 of the bracket
+_HALVINGS = 30  # towards the end of where a function has values: down to 1e-9 of the distance of two places
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -21,6 +22,23 @@ def brackets(function: Function, places: Sequence[float], values: Sequence[float
         values: of the function there; nan where it has none.
     """
     return sorted([*_crossings(places, values), *_beside_extrema(function, places, values)])
+
+
+def to_the_edges(
+    function: Function, places: Sequence[float], values: Sequence[float]
+) -> tuple[list[float], list[float]]:
+    """More places between those where the function has a value and those where it has none, in increasing order."""
+    samples = dict(zip(places, values, strict=True))
+    for (a, f), (b, g) in pairwise(zip(places, values, strict=True)):
+        if math.isfinite(f) == math.isfinite(g):
+            continue
+        inside, outside = (a, b) if math.isfinite(f) else (b, a)
+        for _ in range(_HALVINGS):
+            middle = (inside + outside) / 2
+            samples[middle] = function(middle)
+            inside, outside = (middle, outside) if math.isfinite(samples[middle]) else (inside, middle)
+    ordered = sorted(samples)
+    return ordered, [samples[place] for place in ordered]
 
 
 def _crossings(places: Sequence[float], values: Sequence[float]) -> Iterator[Bracket]:

@@ -11,7 +11,7 @@ from ...core.progress import Progress
 from ...numerics.brent import brent
 from ...results.solutions import Solution, SolutionSet
 from .boxes import Box, spread
-from .crossings import brackets
+from .crossings import brackets, to_the_edges
 from .problem import MET, Problem, near
 from .targets import DIGITS, FEW_DIGITS
 
@@ -35,7 +35,8 @@ def search_of_one(problem: Problem, progress: Progress) -> SolutionSet:
         for position, place in enumerate(places):
             progress("values", position / len(places))
             values.append(rough(place))
-        for low, high in brackets(rough, places, values):
+        refined, values = to_the_edges(rough, places, values)
+        for low, high in brackets(rough, refined, values):
             solution = _between(problem, function, low, high)
             if solution is not None and not any(near(solution, other) for other in solutions):
                 solutions.append(solution)

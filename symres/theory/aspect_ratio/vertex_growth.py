@@ -258,4 +258,5 @@ def _at_zero(phi: Phi) -> sp.Expr:
     if sp.expand(left - right) == 0:
         return right * phi.argument
     kink = sp.Piecewise((left * z, z < 0), (right * z, True))
-    return Phi(Formula(f"slopes of {phi.formula.name} at 0", kink, ()), phi.argument, sp.Integer(0))
+    slopes = tuple(sorted(kink.free_symbols - {z}, key=str))
+    return Phi(Formula(f"slopes of {phi.formula.name} at 0", kink, slopes), phi.argument, sp.Integer(0), *slopes)

@@ -184,3 +184,10 @@ def test_what_has_no_logarithm(formula, reason):
     found = derived(sr.mlp(formula)).nu_log
     assert found.status is sr.Status.UNKNOWN
     assert re.search(reason, str(found.reason))
+
+
+def test_slopes_at_a_kink_that_are_parameters():
+    """ELU's slopes at 0 are alpha and 1: N = (3 A4/A2^2 - 1) and nu = N/3."""
+    alpha = 2
+    ratio = 3 * (1 + alpha**4) / 2 / ((1 + alpha**2) / 2) ** 2 - 1
+    assert float(sr.derive("elu").nu.evalf(15, alpha=alpha)) == pytest.approx(ratio / 3, rel=1e-12)
