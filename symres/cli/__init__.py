@@ -30,6 +30,7 @@ from .commands import (  # noqa: F401
     derive_command,
     export_command,
     list_command,
+    literature_command,
     plot_command,
     solve_command,
 )

@@ -41,7 +41,7 @@ Any other name is a parameter, and needs a number or stays a positive symbol:
   symres derive "where(z > 1, z - 1, where(z < -1, a*(z + 1), 0))" --set a=1/2
   symres derive "tanh(a*z)" --positive a"""
 
-_ORDER = ("derive", "check", "export", "plot", "compare", "solve", "list", "show", "torch", "cache")
+_ORDER = ("derive", "check", "export", "plot", "compare", "solve", "literature", "list", "show", "torch", "cache")
 
 
 class _InOrder(TyperGroup):

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from json import dumps, loads
-from multiprocessing import active_children, get_context
-from pathlib import Path
 
 from ...activations import catalogue
 from ...activations.activation import Activation
 from ...core.disk_cache import ACTIVE, caching, default_cache
 from ...core.errors import DeclarationError, SymresError
 from ...report.text.console import Output, busy, line
-from ..app import collect_seldom, print_json
+from ..app import print_json
 from ..kept_pages import KeptPage, activation_key, is_kept, look, recalled
+from ..processes import is_command, pool_of
 from ..request import chosen
-
-# A copy of this process, which has one thread, has loaded all that is needed; elsewhere system libraries forbid copies.
-_START = "fork" if sys.platform == "linux" else "spawn"
 
 
 @dataclass(frozen=True)
@@ -118,7 +111,7 @@ def _pages(
     workers = min(len(missing), os.cpu_count() or 1)
     if missing:  # where all pages are kept, nothing that computes is loaded; else once, before processes are copied
         from ...studies import survey  # noqa: F401
-    with _pool(workers) if workers > 1 and _is_command() else nullcontext() as pool:
+    with pool_of(workers) if workers > 1 and is_command() else nullcontext() as pool:
         work = partial(study, layout) if pool is None else partial(_with_cache, study, layout, ACTIVE.get() is not None)
         new = map(work, missing) if pool is None else pool.map(work, missing)
         for position, (phi, subject) in enumerate(zip(activations, subjects, strict=True), 1):
@@ -137,32 +130,3 @@ def _with_cache(
     """A study in another process, with a cache of its own in the same folder."""
     with caching(default_cache() if wanted else None):
         return study(layout, phi)
-
-
-@contextmanager
-def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that end with the context, at once where that ends with an error or an interrupt."""
-    pool = ProcessPoolExecutor(workers, mp_context=get_context(_START), initializer=_begin)
-    try:
-        yield pool
-    except BaseException:
-        for child in active_children():  # what they have begun would go on for seconds
-            child.terminate()
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _begin() -> None:
-    """Begin a worker. A signal ends it without a traceback: the command says it."""
-    collect_seldom()
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def _is_command() -> bool:
-    """Whether this process is the command alone: another program may not expect that its main module is run again."""
-    main = sys.modules["__main__"]
-    if getattr(main, "__spec__", None) is not None:
-        return main.__spec__ is not None and main.__spec__.name == "symres.__main__"
-    return Path(getattr(main, "__file__", None) or "-").stem == "symres"
