@@ -17,7 +17,7 @@ from typing import Any
 import lazy_loader
 
 from .core.errors import SymresError
-from .core.foreign import CONSTANTS, THEORIES, VIEWS, accept
+from .core.foreign import CONSTANTS, LITERATURE, THEORIES, VIEWS, accept
 
 __version__ = "0.1.0"
 _public, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
@@ -49,6 +49,7 @@ class _Public(ModuleType):
 
 sys.modules[__name__].__class__ = _Public
 accept(VIEWS, f"{__name__}.report.views:")  # pages and summaries of theories
+accept(LITERATURE, f"{__name__}.literature.citations:cited")  # equations with the verdicts on them
 accept("torch", f"{__name__}.torch.activations.conversion:read")  # modules and functions of PyTorch as activations
 accept(CONSTANTS, f"{__name__}.activations.catalogue:constant")  # formulas without z as numbers: 1/sqrt(2)
 accept(THEORIES, f"{__name__}.theory.theory:derive")  # layers, activations and texts as theories

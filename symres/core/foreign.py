@@ -17,6 +17,7 @@ Reader: TypeAlias = Callable[[object], object]
 
 CONSTANTS = "constants as text"  # "1/sqrt(2)": the grammar of formulas is in a room above that of numbers
 THEORIES = "theories"  # sr.check("gelu"): the oracles must not see the room that derives
+LITERATURE = "literature"  # equations that pages cite, with verdicts: they are judged in a room above
 VIEWS = "views"  # theory.page(): a theory cannot see the room that draws it
 
 _places: dict[str, str] = {}
@@ -25,8 +26,8 @@ _places: dict[str, str] = {}
 def accept(what: str, place: str) -> None:
     """Say where the reader of something lies; the last one counts.
 
-    ``what`` is the name under which a library is imported, ``CONSTANTS``, ``THEORIES`` or ``VIEWS``. A place is
-    ``package.module:function``; ``package.module:`` stands for the module itself.
+    ``what`` is the name under which a library is imported, ``CONSTANTS``, ``THEORIES``, ``LITERATURE`` or ``VIEWS``. A
+    place is ``package.module:function``; ``package.module:`` stands for the module itself.
     """
     _places[what] = place
 

@@ -10,6 +10,7 @@ import sympy as sp
 
 from ...core import files
 from ...core.atoms import FormulaAtom
+from ...core.foreign import LITERATURE, reader_of
 from ...core.symbols import K, S_in, gamma, z
 from ...core.words import predicate
 from ...functions.function_record import explained
@@ -247,7 +248,7 @@ def _section(q: Quantity, notation: Notation, uses: Sequence[int], told_once: se
         "status": absent(q.reason) if q.status is Status.UNKNOWN else str(q.status),
         "text": text,
         "expansions": [_expansion(found, left, notation) for found in expansions(q)],
-        "source": escape(q.source),
+        "source": escape(reader_of(LITERATURE)(q.source)),
         "legend": meanings,
     }
 

@@ -12,6 +12,7 @@ import mpmath as mp
 import sympy as sp
 
 from ...activations.activation import Activation
+from ...core.foreign import LITERATURE, reader_of
 from ...core.proof import conclusion
 from ...core.symbols import z
 from ...core.words import predicate
@@ -173,7 +174,7 @@ class Page(ReportSection):
             lead = f"{unclosed(q.reason)}: " if q.status is Status.NUMERIC else ""
             notes.append(lead + self.words(q.reason))
         verified = "" if q.verified is None else str(q.verified)
-        notes.append("; ".join(filter(None, (q.source and f"generalises {q.source}", verified))))
+        notes.append("; ".join(filter(None, (q.source and f"generalises {reader_of(LITERATURE)(q.source)}", verified))))
         indent = INDENT + LABEL + 2
         return lines + [shown for note in filter(None, notes) for shown in self.wrapped(note, "dim", indent)]
 
