@@ -67,7 +67,8 @@ class Average(AverageNode, sp.Expr):
 
     def _latex(self, printer: Any) -> str:
         law = ",".join(map(printer._print, self.covariance))
-        return rf"\left\langle {printer._print(self.integrand)} \right\rangle_{{{law}}}"
+        names = {x1: sp.Symbol("z")} if len(self.covariance) == 1 else {x1: sp.Symbol("x"), x2: sp.Symbol("y")}
+        return rf"\left\langle {printer._print(self.integrand.xreplace(names))} \right\rangle_{{{law}}}"
 
 
 class Operation(sp.Expr):

@@ -13,9 +13,10 @@ from ..core.files import render
 from ..notation import latex
 from ..report.latex.prose import prose
 from .claims import VERDICTS
-from .formulas import tree
+from .formulas import Phi, tree
 from .judging import Judgement, Number
 
+_ACTIVATIONS = {"phi": r"\phi", "phi_a": r"\phi_a", "phi_b": r"\phi_b"}
 _SHOWN = 8  # digits of a value
 _LABEL = 11  # columns of what a line is about
 _DEVIATION = 9  # columns
@@ -105,11 +106,15 @@ def errata_sheet(judgements: Sequence[Judgement]) -> str:
 
 def in_latex(text: str) -> str:
     """A printed formula in the document's own letters."""
-    names = {name: lambda u, n, name=name: sp.Function(name + "'" * n)(u) for name in ("phi", "phi_a", "phi_b")}
+    names = {name: _named(shown) for name, shown in _ACTIVATIONS.items()}
     try:
         return latex(tree(text, {}, names))
     except DeclarationError:
         return rf"\text{{{text}}}"
+
+
+def _named(shown: str) -> Phi:
+    return lambda argument, order: sp.Function(shown + "'" * order)(argument)
 
 
 def _where_in_latex(judgement: Judgement) -> str:
