@@ -70,14 +70,14 @@ class Claim:
         """Random points of the domain, the same in every run.
 
         Args:
-            symbols: of which values are needed.
+            symbols: the words of the claim: of choices only those are drawn that it has.
             restricted: whether to the condition under which alone the print holds.
         """
-        domain = {name: law for name, law in self.domain.items() if name in symbols}
+        domain = {name: law for name, law in self.domain.items() if name in symbols or not isinstance(law, list)}
         domain |= self.holds if restricted else {}
         choices = {name: law for name, law in domain.items() if isinstance(law, list)}
         random = Random(self.id)
-        for position in range(max([_POINTS if domain else 1, *map(len, choices.values())])):
+        for position in range(max([_POINTS if domain.keys() & symbols else 1, *map(len, choices.values())])):
             yield {name: _drawn(law, position, random) for name, law in sorted(domain.items())}
 
 

@@ -58,11 +58,17 @@ class Judgement:
     remark: str = ""
     sound: bool = True
 
+    @property
+    def shown_point(self) -> dict[str, Any]:
+        """The values at that point of what occurs in the claim."""
+        words = Sides(self.document, self.claim).words | {"K"}
+        return {name: value for name, value in self.point.items() if name in words}
+
     def record(self) -> dict[str, Any]:
         """As plain values, for JSON."""
         claim = self.claim
         evidence = {
-            "point": {name: str(value) for name, value in self.point.items()},
+            "point": {name: str(value) for name, value in self.shown_point.items()},
             **{name: _plain(getattr(self, name)) for name in ("printed", "derived", "correct", "witness")},
             "deviation": self.deviation,
             "remark": self.remark,
@@ -174,13 +180,18 @@ class Sides:
         return worst
 
     def points(self, restricted: bool = False) -> Iterator[Point]:
-        """Where they are compared: values of every symbol that the claim has."""
+        """Where they are compared: values of all symbols of the domain, of choices where the claim has them."""
+        return self.claim.points(self.words, restricted)
+
+    @property
+    def words(self) -> set[str]:
+        """What occurs in the claim, abbreviations included."""
         texts = (self.printed, self.claim.derived, self.claim.missing, self.claim.correct, self.claim.witness)
         words = set().union(*map(_words, texts))
         tables = {**self.document.symbols, **self.claim.where}
         while more := set().union(*(_words(tables[word]) for word in words & tables.keys())) - words:
             words |= more
-        return self.claim.points(words, restricted)
+        return words
 
     def witness(self, point: Point) -> Number:
         """The witness at a point: networks, or a formula."""

@@ -22,6 +22,7 @@ _BINARY = {
     ast.Div: operator.truediv,
     ast.Pow: operator.pow,
 }
+_FUNCTIONS = {"abs": abs, "exp": sp.exp, "float": float, "len": len, "log": sp.log, "pi": sp.pi, "sqrt": sp.sqrt}
 _derived: dict[str, Any] = {}  # theories and networks by their text, for they are asked for again
 
 
@@ -73,6 +74,8 @@ class _Walker:
                 return tuple(map(self.walk, parts))
             case ast.List(elts=parts):
                 return list(map(self.walk, parts))
+            case ast.Dict(keys=keys, values=values):
+                return {self.walk(key): self.walk(value) for key, value in zip(keys, values, strict=True) if key}
             case ast.Slice():
                 return slice(*(None if end is None else self.walk(end) for end in (node.lower, node.upper)))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -92,8 +95,8 @@ class _Walker:
             return self._names[name]
         if name in self._values:
             return self._values[name]
-        if name in ("float", "abs", "len"):
-            return {"float": float, "abs": abs, "len": len}[name]
+        if name in _FUNCTIONS:
+            return _FUNCTIONS[name]
         if name in ("True", "False", "None"):
             return ast.literal_eval(name)
         return getattr(public, name)
@@ -102,6 +105,8 @@ class _Walker:
         arguments = [self.walk(argument) for argument in node.args]
         keywords = {keyword.arg: self.walk(keyword.value) for keyword in node.keywords if keyword.arg}
         function = self.walk(node.func)
+        if function is sp.sqrt and isinstance(arguments[0], Quantity):
+            arguments = [arguments[0].expr]
         if not (isinstance(node.func, ast.Name) and node.func.id in ("derive", "network")):
             return function(*arguments, **keywords)
         key = f"{node.func.id} {arguments!r} {keywords!r}"

@@ -49,7 +49,7 @@ def table(judgements: Sequence[Judgement]) -> str:
 def whole(judgement: Judgement, width: int = 80) -> str:
     """A claim with everything that its verdict rests on."""
     claim = judgement.claim
-    at = ", ".join(f"{name} = {_shown(value)}" for name, value in judgement.point.items())
+    at = ", ".join(f"{name} = {_shown(value)}" for name, value in judgement.shown_point.items())
     rows = [
         ("printed", claim.printed),
         *((name, f"{name} = {meaning}") for name, meaning in claim.where.items() if name in claim.printed),
@@ -124,7 +124,7 @@ def _where_in_latex(judgement: Judgement) -> str:
 
 
 def _values(judgement: Judgement) -> str:
-    at = ", ".join(f"{name} = {_shown(value)}" for name, value in judgement.point.items())
+    at = ", ".join(f"{name} = {_shown(value)}" for name, value in judgement.shown_point.items())
     parts = [f"{name} {_value(getattr(judgement, name))}" for name in ("printed", "correct", "derived", "witness")]
     return f"{', '.join(parts)}" + (f" at {at}" if at else "")
 
