@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import mpmath as mp
@@ -146,7 +147,7 @@ def _expected(judgement: Judgement) -> Judgement:
     return Judgement(**{**vars(judgement), "remark": remark, "sound": False})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sides:
     """The sides of a claim as functions of a point.
 
@@ -183,7 +184,7 @@ class Sides:
         """Where they are compared: values of all symbols of the domain, of choices where the claim has them."""
         return self.claim.points(self.words, restricted)
 
-    @property
+    @cached_property
     def words(self) -> set[str]:
         """What occurs in the claim, abbreviations included."""
         texts = (self.printed, self.claim.derived, self.claim.missing, self.claim.correct, self.claim.witness)
@@ -214,8 +215,8 @@ class Sides:
         phi = {name: _phi(str(value)) for name, value in point.items() if name.startswith(_PHI)}
         names: dict[str, sp.Expr] = {}
         for table in (self.document.symbols, self.claim.where):
-            for name, meaning in table.items():
-                names[name] = tree(meaning, names, phi)
+            for name in (name for name in table if name in self.words):
+                names[name] = tree(table[name], names, phi)
         return tree(text, names, phi)
 
     def _of_path(self, point: Point) -> tuple[dict[str, Any], dict[str, sp.Rational]]:

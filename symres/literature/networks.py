@@ -74,6 +74,7 @@ class Networks:
         return float(found.values[position])
 
 
-def networks(layer: Layer, shared: float | None = None, **values: Any) -> Networks:
+def networks(layer: Layer, shared: Any = None, **values: Any) -> Networks:
     """Random networks of a layer, numbers for its parameters by name."""
-    return Networks(layer, {name: sp.sympify(value) for name, value in values.items()}, shared)
+    numbers = {name: sp.sympify(value) for name, value in values.items()}
+    return Networks(layer, numbers, None if shared is None else float(shared))
