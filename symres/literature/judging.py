@@ -227,7 +227,7 @@ class Sides:
         if isinstance(left, bool) or isinstance(right, bool):
             return bool(left) == bool(right), float(bool(left) != bool(right))
         deviation = _distance(left, right)
-        if self.claim.kind == "number" and isinstance(formula, str):
+        if self.claim.kind == "number" and isinstance(formula, str) and "." in formula:
             decimals = len(formula.partition(".")[2])
             return abs(left - right) <= _HALF * mp.mpf(10) ** -decimals, float(deviation)
         return deviation <= max(self.claim.tolerance, self.claim.error), float(deviation)

@@ -16,6 +16,7 @@ import sympy as sp
 from ..activations.activation import Activation
 from ..check.oracles.average_oracle import average_oracle
 from ..core.errors import NoClosedForm
+from ..core.symbols import x1, x2, z
 from .formulas import Average, Operation, Phi
 
 DIGITS = 30  # of averages over one input
@@ -33,10 +34,10 @@ Compiled = Callable[[Values], mp.mpf]
 
 def as_phi(activation: Activation) -> Phi:
     """An activation, or a derivative of it, of an argument."""
-    variable = sp.Dummy(real=True)
+    declared = activation.formula.expr
 
     def of(argument: sp.Expr, order: int) -> sp.Expr:
-        return activation(variable).diff(variable, order).subs(variable, argument)
+        return declared.diff(z, order).subs(z, argument)
 
     return of
 
@@ -88,16 +89,26 @@ def _implemented(node: sp.Expr) -> Compiled:
 
 
 def _average(node: Average) -> Compiled:
-    symbols = sorted(node.free_symbols, key=str)
+    """An average whose integrand and covariance may contain others."""
+    nodes = sorted(_outermost(node.integrand), key=str)
+    stand_ins = {inner: sp.Dummy(f"inner{k}", real=True) for k, inner in enumerate(nodes)}
+    integrand = node.integrand.xreplace(stand_ins)
+    symbols = sorted(node.integrand.free_symbols - {x1, x2}, key=str)
+    inside = {stand_in: _implemented(inner) for inner, stand_in in stand_ins.items()}
+    law = [_compiled(entry) for entry in node.covariance]
 
     def value(values: Values) -> mp.mpf:
-        return _evaluated(node, tuple((s, mp.nstr(values[s.name], _KEPT)) for s in symbols))
+        numbers = {s: values[s.name] for s in symbols if s.name in values}
+        numbers |= {stand_in: inner(values) for stand_in, inner in inside.items()}
+        rounded = tuple((s, mp.nstr(number, _KEPT)) for s, number in numbers.items())
+        return _evaluated(integrand, rounded, tuple(mp.nstr(entry(values), _KEPT) for entry in law))
 
     return value
 
 
 @lru_cache(maxsize=_EVALUATED)
-def _evaluated(node: Average, values: tuple[tuple[sp.Symbol, str], ...]) -> mp.mpf:
+def _evaluated(integrand: sp.Expr, values: tuple[tuple[sp.Symbol, str], ...], law: tuple[str, ...]) -> mp.mpf:
+    node = Average(integrand, *map(sp.Rational, law))
     return average_oracle(node, {s: sp.Rational(text) for s, text in values}).value
 
 
