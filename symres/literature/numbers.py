@@ -23,6 +23,7 @@ DIGITS = 30  # of averages over one input
 _KEPT = 24  # digits by which an average is recognised
 _CHANGE = mp.mpf(10) ** -6  # relative, of slopes: of fourth order, so that 24 digits are left of averages
 _SAME = mp.mpf(10) ** -22  # relative, of a kernel that is kept
+_ZERO = 1e-24  # the square of what vanishes: slopes of integrals have some 14 digits
 _LAYERS = 20_000  # until which it must be
 _EVALUATED = 4000  # averages that are kept
 
@@ -171,7 +172,7 @@ def _integral(function: Compiled, bound: str, low: Compiled, high: Compiled) -> 
 def _solution(function: Compiled, bound: str, start: Compiled) -> Compiled:
     def value(values: Values) -> mp.mpf:
         try:
-            return mp.findroot(lambda x: function({**values, bound: x}), start(values), tol=1e-40, verify=False)
+            return mp.findroot(lambda x: function({**values, bound: x}), start(values), tol=_ZERO, verify=False)
         except (ValueError, ZeroDivisionError) as error:
             raise NoClosedForm(f"a {bound} that solves it", str(error), "choose another start") from None
 
