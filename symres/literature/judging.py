@@ -20,6 +20,7 @@ from .numbers import DIGITS, as_phi, number
 from .paths import follow
 
 _NEARER = 5  # times: how much nearer to the derivation than to the print a witness must lie
+_NOTHING = mp.mpf(10) ** -20  # below, two numbers are both 0
 _HALF = mp.mpf("0.5000001")  # of the last printed digit
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _NETWORKS = "networks("  # with which a witness begins that is simulated
@@ -235,7 +236,7 @@ class Sides:
 
 def _distance(left: Number, right: Number) -> mp.mpf:
     scale = max(abs(mp.mpf(left)), abs(mp.mpf(right)))
-    return abs(mp.mpf(left) - mp.mpf(right)) / scale if scale else mp.mpf(0)
+    return abs(mp.mpf(left) - mp.mpf(right)) / scale if scale > _NOTHING else mp.mpf(0)
 
 
 def _words(text: str) -> set[str]:

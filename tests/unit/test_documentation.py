@@ -220,3 +220,12 @@ def test_the_page_of_the_gallery_has_all_topics():
     topics = {path.stem.split("_")[1] for path in (ROOT / "derivations" / "gallery").glob("plot_*.py")}
     for shown in (r"minigallery:: \.\./derivations/gallery/plot_(\w+?)_\*\.py", r"^ +gallery/plot_(\w+?)_\*$"):
         assert set(re.findall(shown, page, re.MULTILINE)) == topics
+
+
+def test_the_page_of_the_literature_has_the_tables_of_its_data():
+    """``python -m docs.extensions.literature_tables`` writes them."""
+    from docs.extensions.literature_tables import PAGE, written
+
+    page = PAGE.read_text("utf-8")
+    assert page == written(page)
+    assert page.count("| (") > 30
