@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from symres.literature.claims import Claim, documents
+from symres.literature.printed_claims import Claim, documents
 
 PAGE = Path(__file__).parents[1] / "literature.md"
 _TABLES = {"ERRATA": "ERRATUM", "CAVEATS": "CONFIRMED WITH CAVEAT", "NOT DERIVABLE": "NOT DERIVABLE"}

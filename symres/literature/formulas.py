@@ -16,9 +16,10 @@ from typing import Any
 
 import sympy as sp
 
+from ..activations.formula_parser import PARSED_FUNCTIONS
 from ..core.atoms import AverageNode
 from ..core.errors import DeclarationError
-from ..core.symbols import x1, x2
+from ..core.symbols import x1, x2, z
 
 OPERATIONS = ("iterate", "fixed", "slope", "total", "product", "integral", "solution")
 _BINARY = {
@@ -29,24 +30,15 @@ _BINARY = {
     ast.Pow: operator.pow,
 }
 _RELATIONS = {ast.Lt: sp.Lt, ast.LtE: sp.Le, ast.Gt: sp.Gt, ast.GtE: sp.Ge}
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{name: getattr(sp, name) for name in ("sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan")},
-    **{name: getattr(sp, name) for name in ("sinh", "cosh", "tanh", "erf", "erfc", "sign", "gamma", "floor")},
-    "abs": sp.Abs,
-    "Max": sp.Max,
-    "Min": sp.Min,
-    "step": lambda x: sp.Heaviside(x),
-    "Phi": lambda x: (1 + sp.erf(x / sp.sqrt(2))) / 2,
-}
 _CONSTANTS = {"pi": sp.pi, "e": sp.E, "oo": sp.oo}
-_INPUTS = {"z": x1, "x": x1, "y": x2}
+_INPUTS = {z.name: x1, "x": x1, "y": x2}
 _HIGHEST = 4  # derivative of an activation
 
 
-class Average(AverageNode, sp.Expr):
+class PrintedAverage(AverageNode, sp.Expr):
     """An average over one or two normal variables, never evaluated by the calculus of averages."""
 
-    def __new__(cls, integrand: sp.Expr, *covariance: sp.Expr) -> Average:
+    def __new__(cls, integrand: sp.Expr, *covariance: sp.Expr) -> PrintedAverage:
         """Make the node."""
         return sp.Expr.__new__(cls, integrand, *covariance)
 
@@ -67,7 +59,7 @@ class Average(AverageNode, sp.Expr):
 
     def _latex(self, printer: Any) -> str:
         law = ",".join(map(printer._print, self.covariance))
-        names = {x1: sp.Symbol("z")} if len(self.covariance) == 1 else {x1: sp.Symbol("x"), x2: sp.Symbol("y")}
+        names = {x1: z} if len(self.covariance) == 1 else {x1: sp.Symbol("x"), x2: sp.Symbol("y")}
         return rf"\left\langle {printer._print(self.integrand.xreplace(names))} \right\rangle_{{{law}}}"
 
 
@@ -152,8 +144,8 @@ class _Reader:
                 sp.Symbol(name), inside.read(arguments[0]), bound, *(self.read(node) for node in arguments[2:])
             )
         read = [self.read(argument) for argument in arguments]
-        if name in _FUNCTIONS:
-            return _FUNCTIONS[name](*read)
+        if name in PARSED_FUNCTIONS:
+            return PARSED_FUNCTIONS[name][0](*read)
         if stem in self._phi and order <= _HIGHEST and len(read) == 1:
             return self._phi[stem](read[0], order)
         raise _refused(self._text, f"the function {name} is not one of its words")
@@ -163,7 +155,7 @@ class _Reader:
         integrand, law = inside.read(arguments[0]), [self.read(argument) for argument in arguments[1:]]
         if len(law) == 3:
             law = [law[0], law[2], law[1]]
-        return Average(integrand, *law)
+        return PrintedAverage(integrand, *law)
 
 
 def _refused(text: str, found: str) -> DeclarationError:

@@ -13,11 +13,11 @@ import sympy as sp
 
 from ..activations.catalogue import activation
 from ..core.errors import SymresError
-from .claims import Claim, Document, Point
+from .finite_networks import networks
 from .formulas import Phi, tree
-from .networks import networks
 from .numbers import DIGITS, as_phi, number
 from .paths import follow
+from .printed_claims import Claim, Document, Point
 
 _NEARER = 5  # times: how much nearer to the derivation than to the print a witness must lie
 _NOTHING = mp.mpf(10) ** -20  # below, two numbers are both 0
@@ -26,7 +26,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _NETWORKS = "networks("  # with which a witness begins that is simulated
 _PHI = "phi"  # activations are the choices of symbols that begin so
 
-_FAILURES = (SymresError, AttributeError, TypeError, KeyError, IndexError, ValueError)  # of paths that lead nowhere
+FAILURES = (SymresError, AttributeError, TypeError, LookupError, ValueError, ArithmeticError)  # of paths, and values
 
 Number: TypeAlias = mp.mpf | bool
 Formula: TypeAlias = sp.Basic
@@ -108,7 +108,7 @@ def judge(document: Document, claim: Claim) -> Judgement:
     path = claim.derived or claim.missing
     try:
         whole = sides.compared(sides.printed, path)
-    except _FAILURES as error:
+    except FAILURES as error:
         remark = f"{type(error).__name__}: {error}"
         return _expected(Judgement(document, claim, "NOT DERIVABLE", {}, remark=remark))
     values = (whole.point, whole.left, whole.right)
@@ -131,7 +131,7 @@ def _erratum(sides: Sides, whole: _Compared) -> Judgement:
     try:
         right, correct = sides.compared(claim.correct, claim.derived), sides.value(claim.correct, point)
         witness = sides.witness(point)
-    except _FAILURES as error:
+    except FAILURES as error:
         remark = f"the correction or the witness has no value: {type(error).__name__}: {error}"
         return Judgement(sides.document, claim, verdict, *values, deviation=whole.deviation, remark=remark, sound=False)
     decided = _distance(witness, whole.right) * _NEARER <= _distance(witness, whole.left)

@@ -17,7 +17,7 @@ from ..activations.activation import Activation
 from ..check.oracles.average_oracle import average_oracle
 from ..core.errors import NoClosedForm
 from ..core.symbols import x1, x2, z
-from .formulas import Average, Operation, Phi
+from .formulas import Operation, Phi, PrintedAverage
 
 DIGITS = 30  # of averages over one input
 _KEPT = 24  # digits by which an average is recognised
@@ -77,19 +77,19 @@ def _compiled(formula: sp.Expr) -> Compiled:
 
 
 def _outermost(formula: sp.Basic) -> set[sp.Expr]:
-    if isinstance(formula, Average | Operation):
+    if isinstance(formula, PrintedAverage | Operation):
         return {formula}
     return set().union(*map(_outermost, formula.args))
 
 
 def _implemented(node: sp.Expr) -> Compiled:
-    if isinstance(node, Average):
+    if isinstance(node, PrintedAverage):
         return _average(node)
     name, formula, bound, *arguments = node.args
     return _OPERATIONS[name.name](_compiled(formula), bound.name, *map(_compiled, map(sp.sympify, arguments)))
 
 
-def _average(node: Average) -> Compiled:
+def _average(node: PrintedAverage) -> Compiled:
     """An average whose integrand and covariance may contain others."""
     nodes = sorted(_outermost(node.integrand), key=str)
     stand_ins = {inner: sp.Dummy(f"inner{k}", real=True) for k, inner in enumerate(nodes)}
@@ -109,7 +109,7 @@ def _average(node: Average) -> Compiled:
 
 @lru_cache(maxsize=_EVALUATED)
 def _evaluated(integrand: sp.Expr, values: tuple[tuple[sp.Symbol, str], ...], law: tuple[str, ...]) -> mp.mpf:
-    node = Average(integrand, *map(sp.Rational, law))
+    node = PrintedAverage(integrand, *map(sp.Rational, law))
     return average_oracle(node, {s: sp.Rational(text) for s, text in values}).value
 
 

@@ -14,10 +14,6 @@ _QUANTITIES = {
     "pre_ln(": "ln_act(",
     "ln_act(": "pre_ln(",
     "mlp(": "residual(",
-    ".K": ".chi_perp",
-    ".jacobian": ".kernel",
-    ".amplitude": ".jacobian",
-    "chi_out": "chi[0]",
 }
 
 

@@ -6,15 +6,38 @@ import re
 import pytest
 import sympy as sp
 
-from symres.literature.claims import KINDS, VERDICTS, chosen, documents
-from symres.literature.formulas import Average, Operation
-from symres.literature.judging import _FAILURES, Sides, judge
+from symres.literature.formulas import Operation, PrintedAverage
+from symres.literature.judging import FAILURES, Sides, judge
+from symres.literature.printed_claims import KINDS, VERDICTS, chosen, documents
 
 from .literature_mutants import mutants, mutants_of_path
 
 PAIRS = [pytest.param(*pair, id=pair[1].id) for pair in chosen()]
-JUDGED = [pair for pair in PAIRS if pair.values[1].expect in ("CONFIRMED", "ERRATUM")]
-_SURVIVORS = {}  # by claim: mutants that are not contradicted, and why
+_RELATIONS = ("inequality", "existence", "approximation")  # what is near a bound may lie on the same side of it
+
+
+def _is_formula(claim):
+    return claim.expect in ("CONFIRMED", "ERRATUM") and claim.kind not in _RELATIONS and not claim.error
+
+
+FORMULAS = [pair for pair in PAIRS if _is_formula(pair.values[1])]
+MAPS = [pair for pair in FORMULAS if re.search(r"_map|chi_p", pair.values[1].derived)]
+# mutants that are not contradicted: constants under a derivative, the step of a difference, and the sign between two
+# functions that are never both other than 0
+_SURVIVORS = {
+    "pdlt:B.13": [
+        "slope(C_W * E(phi(z) ^ 2, K) + gamma ^ 2 * K, K)",
+        "slope(C_W + C_W * E(phi(z) ^ 2, K) + gamma ^ 2 * K, K)",
+    ],
+    "pdlt:B.14": ["eps = 1 / 10 ^ (6 + 1 / 2)", "eps = 1 / 10 ^ 7", "eps = 1 / 11 ^ 6", "eps = 2 / 10 ^ 6"],
+    "pdlt:B.18": [
+        "1 / 2 * slope(C_W * E(phi1(z) ^ 2, K), K)",
+        "1 / 2 * slope(C_W ^ 2 + C_W * E(phi1(z) ^ 2, K), K)",
+        "1 / 2 * slope(gamma ^ (2 + 1 / 2) + C_W * E(phi1(z) ^ 2, K), K)",
+        "1 / 2 * slope(gamma ^ 3 + C_W * E(phi1(z) ^ 2, K), K)",
+    ],
+    "doshi2023:99.line2": ["sigma_w ^ 2 * E((a_plus * step(z) + a_minus * step(-z)) ^ 2, K)"],
+}
 
 
 def test_claims_have_ids_of_their_own_and_words_that_count():
@@ -42,7 +65,7 @@ def test_verdicts(document, claim):
 
 
 @pytest.mark.sample(12)
-@pytest.mark.parametrize(("document", "claim"), JUDGED)
+@pytest.mark.parametrize(("document", "claim"), FORMULAS)
 def test_changed_formulas_are_contradicted(document, claim):
     """Of a confirmed claim the print is changed, of an erratum the correction, and the abbreviations of both."""
     text = claim.printed if claim.expect == "CONFIRMED" else claim.correct
@@ -58,14 +81,17 @@ def test_changed_formulas_are_contradicted(document, claim):
 
 
 @pytest.mark.sample(12)
-@pytest.mark.parametrize(("document", "claim"), JUDGED)
+@pytest.mark.parametrize(("document", "claim"), MAPS)
 def test_other_derivations_are_contradicted(document, claim):
+    """Another layer or another map; some agree, as those of layers that differ in what the quantity does not see."""
     text = claim.printed if claim.expect == "CONFIRMED" else claim.correct
+    contradicted = []
     for path in mutants_of_path(claim.derived):
         try:
-            assert not Sides(document, claim).compared(text, path).agree, path
-        except _FAILURES:
-            continue
+            contradicted.append(not Sides(document, claim).compared(text, path).agree)
+        except FAILURES:
+            contradicted.append(True)
+    assert any(contradicted)
 
 
 def _is_contradicted(sides, text, mutant, before=None):
@@ -73,11 +99,11 @@ def _is_contradicted(sides, text, mutant, before=None):
     try:
         if not sides.compared(mutant, sides.claim.derived).agree:
             return True
-    except _FAILURES:
+    except FAILURES:
         return True
     (point, *_) = sides.points()
     difference = (before or sides).tree(text, point) - sides.tree(mutant, point)
     if isinstance(difference, sp.Expr):
-        nodes = sorted(difference.atoms(Average, Operation), key=str)
+        nodes = sorted(difference.atoms(PrintedAverage, Operation), key=str)
         return sp.simplify(difference.xreplace({node: sp.Dummy() for node in nodes})) == 0
     return False

@@ -152,23 +152,6 @@ def test_the_functions_of_formulas_are_those_of_the_records(file):
         assert not wrong, f"in the list of functions of {file}, add or take away: {', '.join(sorted(wrong))}"
 
 
-def test_what_was_contradicted_in_the_literature_is_listed():
-    from tests.tables.test_derivations import CONTRADICTED, DOCUMENTS
-
-    text = (DOCS / "literature.md").read_text("utf-8")
-    listed = re.findall(r"^\| (\S.*?) \|", text.partition("## What was contradicted")[2], re.MULTILINE)
-    assert {name for name in listed if name not in ("equation", "---")} == {
-        " ".join(name.split()) for names in CONTRADICTED.values() for name in names.split(",") if name.strip()
-    }
-    counts = re.findall(r"^\| `derivations\.\w+` \| (\d+) \| (\d+) \| (\d+) \|$", text, re.MULTILINE)
-    wrong = {
-        document: len([name for name in names.split(",") if name.strip()]) for document, names in CONTRADICTED.items()
-    }
-    assert sorted(tuple(map(int, row)) for row in counts) == sorted(
-        (len(claims), len(claims) - wrong[document], wrong[document]) for document, claims in DOCUMENTS.items()
-    )
-
-
 def commands_of_shells():
     for path in PAGES:
         for _, code in blocks(path, "sh"):

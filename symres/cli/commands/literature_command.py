@@ -48,7 +48,7 @@ def literature(
     The exit code is 1 where a verdict is not the one that the claim expects.
     """
     from ...core.progress import Bar
-    from ...literature.claims import chosen
+    from ...literature.printed_claims import chosen
 
     pairs = chosen(document)
     folder = place(out, "a folder")
@@ -72,7 +72,7 @@ def literature(
 
 
 def _sheet(judgements: Sequence[Judgement]) -> str:
-    from ...literature import tables
+    from ...literature import verdict_tables as tables
 
     return tables.errata_sheet(judgements)
 
@@ -83,7 +83,7 @@ def _records(judgements: Sequence[Judgement], errata: bool) -> str:
 
 
 def _text(judgements: Sequence[Judgement], width: int, whole: bool, one_document: bool, errata: bool) -> str:
-    from ...literature import tables
+    from ...literature import verdict_tables as tables
 
     if errata:
         return tables.errata(judgements, width)
@@ -105,8 +105,8 @@ def _judged(ids: Sequence[str], progress: Progress) -> list[Judgement]:
 
 
 def _judge(claim_id: str) -> Judgement:
-    from ...literature.claims import chosen
     from ...literature.judging import judge
+    from ...literature.printed_claims import chosen
 
     (pair,) = (pair for pair in chosen(claim_id.partition(":")[0]) if pair[1].id == claim_id)
     return judge(*pair)

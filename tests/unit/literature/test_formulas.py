@@ -5,9 +5,9 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.literature.formulas import Average, tree
+from symres.literature.formulas import PrintedAverage, tree
 from symres.literature.numbers import as_phi, number
-from symres.literature.tables import in_latex
+from symres.literature.verdict_tables import in_latex
 
 PHI = {"phi": as_phi(sr.activation("erf")), "phi_b": as_phi(sr.activation("relu"))}
 HERE = {
@@ -52,7 +52,7 @@ def test_the_calculus_of_averages_is_not_asked(monkeypatch):
 
     monkeypatch.setattr(Expectation, "__new__", lambda cls, *arguments: sp.Integer(0))
     assert float(value("E(phi(z)^2*z^2, K)", K="0.9")) > 0.1
-    assert isinstance(tree("E(phi(z), K)", {}, PHI), Average)
+    assert isinstance(tree("E(phi(z), K)", {}, PHI), PrintedAverage)
 
 
 @pytest.mark.parametrize("text", ["K +", "__import__('os')", "K.real", "phi9(K)", "f(K)", "[K]", "K if K else C"])

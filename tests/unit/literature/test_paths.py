@@ -4,7 +4,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.literature.networks import networks
+from symres.literature.finite_networks import networks
 from symres.literature.paths import follow
 
 VALUES = {"K": sp.Rational(7, 10), "C_W": sp.Rational(7, 4), "C_b": sp.Rational(1, 8), "gamma": sp.Rational(1, 2)}

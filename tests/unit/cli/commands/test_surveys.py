@@ -24,9 +24,9 @@ def test_all_processors_find_what_one_finds(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     words = ("list", "criticality", "--json")
     alone = page(capsys, *words)
-    monkeypatch.setattr(surveys, "_is_command", lambda: True)
-    pools, build = [], surveys._pool
-    monkeypatch.setattr(surveys, "_pool", lambda workers: pools.append(workers) or build(workers))
+    monkeypatch.setattr(surveys, "is_command", lambda: True)
+    pools, build = [], surveys.pool_of
+    monkeypatch.setattr(surveys, "pool_of", lambda workers: pools.append(workers) or build(workers))
     assert page(capsys, *words) == alone
     monkeypatch.delenv("SYMRES_NO_CACHE")
     monkeypatch.setenv("SYMRES_CACHE_DIR", str(tmp_path))
@@ -36,7 +36,7 @@ def test_all_processors_find_what_one_finds(capsys, tmp_path, monkeypatch):
 
 
 def test_another_program_is_not_run_again():
-    assert not surveys._is_command()
+    assert not surveys.is_command()
 
 
 @pytest.mark.exhaustive

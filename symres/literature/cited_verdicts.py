@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .claims import VERDICTS, chosen
+from .printed_claims import VERDICTS, chosen
 
 _DOCUMENTS = {"PDLT": "pdlt", "Fischer et al.": "fischer2025", "Doshi et al.": "doshi2023", "Chizat": "chizat12"}
 _CITED = re.compile(rf"({'|'.join(map(re.escape, _DOCUMENTS))}) (\([\w.]+\))")

@@ -12,9 +12,9 @@ from ..core.errors import DeclarationError
 from ..core.files import render
 from ..notation import latex
 from ..report.latex.prose import prose
-from .claims import VERDICTS
 from .formulas import Phi, tree
 from .judging import Judgement, Number
+from .printed_claims import VERDICTS
 
 _ACTIVATIONS = {"phi": r"\phi", "phi_a": r"\phi_a", "phi_b": r"\phi_b"}
 _SHOWN = 8  # digits of a value
