@@ -35,7 +35,7 @@
  *
  * Valid when: kernels in 1e-8..1e4 (measured); finite from K = 0 on.
  * Error (_average_1): at most 5e-16 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
- * Generalises: PDLT (B.13).
+ * Generalises: PDLT (B.17).
  */
 void gelu_residual_phi_squared(size_t entries, const double *K, double C_W, double C_b, double gamma, double *out);
 void gelu_residual_phi_squaredf(size_t entries, const float *K, float C_W, float C_b, float gamma, float *out);

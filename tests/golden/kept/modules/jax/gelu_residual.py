@@ -43,7 +43,7 @@ def phi_squared(K, C_W=0.0, *, C_b=0.0, gamma=0.0):
 
     Valid when: kernels in 1e-8..1e4 (measured); finite from K = 0 on.
     Error (_average_1): at most 5e-16 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
-    Generalises: PDLT (B.13).
+    Generalises: PDLT (B.17).
     """
     K, C_W, C_b, gamma = _of_one_type(K, C_W, C_b, gamma)
     return _phi_squared(K, C_W, C_b, gamma)

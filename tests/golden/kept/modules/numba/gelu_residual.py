@@ -48,7 +48,7 @@ def phi_squared(K, C_W=0.0, *, C_b=0.0, gamma=0.0, out=None):
 
     Valid when: kernels in 1e-8..1e4 (measured); finite from K = 0 on.
     Error (_average_1): at most 5e-16 of max(|f|, |K df/dK|), measured for K in 1e-8..1e4.
-    Generalises: PDLT (B.13).
+    Generalises: PDLT (B.17).
     """
     return evaluated(_phi_squared_entries, None, (K,), (C_W, C_b, gamma), out)
 
