@@ -49,7 +49,7 @@ class _Public(ModuleType):
 
 sys.modules[__name__].__class__ = _Public
 accept(VIEWS, f"{__name__}.report.views:")  # pages and summaries of theories
-accept(LITERATURE, f"{__name__}.literature.citations:cited")  # equations with the verdicts on them
+accept(LITERATURE, f"{__name__}.literature.cited_verdicts:cited")  # equations with the verdicts on them
 accept("torch", f"{__name__}.torch.activations.conversion:read")  # modules and functions of PyTorch as activations
 accept(CONSTANTS, f"{__name__}.activations.catalogue:constant")  # formulas without z as numbers: 1/sqrt(2)
 accept(THEORIES, f"{__name__}.theory.theory:derive")  # layers, activations and texts as theories
