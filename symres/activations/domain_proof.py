@@ -96,7 +96,8 @@ class _Prover:
         self.program = RangeProgram(condition.positive, ranges)
         self.sign = 1
         if condition.positive.has(z):
-            low, high = (_end(end, side, condition.kind != "inside") for end, side in zip(ends, (-1, 1), strict=True))
+            outside = condition.kind != "inside"
+            low, high = (end_place(end, side, outside) for end, side in zip(ends, (-1, 1), strict=True))
             self.domain = Range(low, high, ends[0] is None, ends[1] is None)
         else:
             self.domain = interval(arb(0), arb(0))
@@ -124,7 +125,7 @@ class _Prover:
             spent += 1
             if self._holds(box):
                 continue
-            middle = _middle(box)
+            middle = split_place(box)
             if spent > _BOXES or middle is None:
                 where = "for z -> oo" if box.lo.is_finite() else "for z -> -oo"
                 if box.lo.is_finite() and box.hi.is_finite():
@@ -194,7 +195,7 @@ class _Prover:
             point = arb(fmpq(probe.numerator, probe.denominator))
             if self.domain.lo < point < self.domain.hi:
                 yield point
-        if (middle := _middle(self.domain)) is not None:
+        if (middle := split_place(self.domain)) is not None:
             yield middle
 
     def _probe(self, *points: arb) -> None:
@@ -255,7 +256,7 @@ def _conditions_of(node: sp.Basic) -> Iterator[_Condition]:
 
 
 # ------------------------------------------------------------------------------------------------ points
-def _end(end: sp.Expr | None, side: int, outside: bool) -> arb:
+def end_place(end: sp.Expr | None, side: int, outside: bool) -> arb:
     """An end of the interval as an exact number, outside or inside it by less than a rounding error."""
     if end is None:
         return arb.pos_inf() * side
@@ -263,7 +264,7 @@ def _end(end: sp.Expr | None, side: int, outside: bool) -> arb:
     return value.hi if (side == 1) == outside else value.lo
 
 
-def _middle(box: Range) -> arb | None:
+def split_place(box: Range) -> arb | None:
     """A point inside, or None if the box is too small or too far out to be split."""
     if not box.lo.is_finite() and not box.hi.is_finite():
         return arb(0)

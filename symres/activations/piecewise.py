@@ -54,7 +54,7 @@ class PiecewiseFunction:
     @property
     def is_continuous(self) -> bool:
         """True if no breakpoint is a jump."""
-        return all(jump.is_zero for jump in self.jumps)
+        return all(jump == 0 for jump in self.jumps)
 
     @cached_property
     def has_finite_slopes(self) -> bool:
@@ -298,9 +298,9 @@ def _switch(
     crossings = []
     for i, part in enumerate(control.parts):
         # at a pole the sign of the control changes without a zero
-        ends = (None, *control.breaks, None)[i : i + 2]
-        require_finite(f"the switch at {abbreviated(part, 60)} = 0", part, *ends)
-        for root in zeros(part):
+        left, right = (None, *control.breaks, None)[i : i + 2]
+        require_finite(f"the switch at {abbreviated(part, 60)} = 0", part, left, right)
+        for root in zeros(part, (left, right)):
             after_left = i == 0 or _sign(root - control.breaks[i - 1]) > 0
             before_right = i == len(control.breaks) or _sign(control.breaks[i] - root) > 0
             if after_left and before_right:
