@@ -24,7 +24,7 @@ from ...numerics.ball_functions import Ball, half_integer_power, integer_power, 
 from ..companions import Log1p, Softplus, one_plus_exp
 from ..function_record import cancelling, record_of
 from .exponential_forms import HALF_LINE, TwoForms, exponential_forms, group_exponentials
-from .far_form import FAR, by_half_angle, error_arguments, far_form, needs_far_form
+from .far_form import FAR, by_half_angle, error_arguments, far_form, needs_far_form, scaled_tail
 
 _LONG = 512  # bits: beyond, a ball operation takes longer in proportion to them
 
@@ -113,6 +113,8 @@ class CompiledExpression:
             return self._visit(Softplus(exponent))
         if self._far_forms and isinstance(node, sp.acos | sp.asin) and error_arguments(node):
             return self._visit(by_half_angle(node))
+        if self._far_forms and isinstance(node, sp.Mul) and (scaled := scaled_tail(node)) is not None:
+            return self._visit(scaled)
         if self._far_forms and needs_far_form(node):
             far_out = _far_out(node)
             return self._emit(("far out", node), far_out.real, far_out.complex_, self._visit(far_out.symbol))
