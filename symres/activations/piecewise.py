@@ -18,6 +18,7 @@ from ..core.errors import DeclarationError
 from ..core.symbols import z
 from ..core.words import abbreviated
 from ..functions.ranges import BITS, RangeProgram, sign_of, vanishes
+from ..functions.removable import value_at_zero
 from ..numerics.interval_arithmetic import Undefined
 from .domain_proof import require_finite
 from .zeros import zeros
@@ -132,7 +133,7 @@ class PiecewiseFunction:
         Raises:
             DeclarationError: on which side of a breakpoint 0 is, depends on parameters.
         """
-        return sp.Add(*(side.subs(z, 0) for side in self.sides_of_zero)) / 2
+        return sp.Add(*(value_at_zero(side, z) for side in self.sides_of_zero)) / 2
 
     def mirrored(self) -> PiecewiseFunction:
         """The function of ``-z``."""
@@ -247,7 +248,7 @@ def value_at(part: sp.Expr, point: sp.Expr) -> sp.Expr:
             found = f"{node} is too large, too small or undefined at this z"
             remedy = "use breakpoints and powers of ordinary size"
             raise DeclarationError(f"the value of {part} at z = {point}", found, remedy)
-    return part.subs(z, point)
+    return part.subs(z, point) if point != 0 else value_at_zero(part, z)
 
 
 def _split_piecewise(expr: sp.Piecewise) -> PiecewiseFunction:

@@ -8,6 +8,7 @@ although the function is harmless: ``log(1 + exp(u))``, ``c*exp(u) - c``, ``c - 
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
@@ -18,14 +19,18 @@ from sympy.core.relational import Relational
 
 from ...core.atoms import Enclosable, Opaque
 from ...core.errors import DeclarationError
+from ...core.symbols import z
 from ...core.words import abbreviated
 from ...core.work_budget import spend
 from ...numerics.ball_functions import Ball, half_integer_power, integer_power, real_power
 from ..companions import Log1p, Softplus, one_plus_exp
 from ..function_record import cancelling, record_of
+from ..removable import quotient_beside_zero
 from .exponential_forms import HALF_LINE, TwoForms, exponential_forms, group_exponentials
 from .far_form import FAR, by_half_angle, error_arguments, far_form, needs_far_form, scaled_tail
 
+_SPARE = 12  # bits for each power of e that a ball is near 0: terms as large as z**-8 cancel
+_MOST_SPARE = 2000  # bits, of places nearer to 0 than counts in any average
 _LONG = 512  # bits: beyond, a ball operation takes longer in proportion to them
 
 
@@ -62,7 +67,12 @@ class CompiledExpression:
         self._registers: dict[Hashable, int] = {symbol: i for i, symbol in enumerate(self._arguments)}
         self._instructions: list[tuple[Callable, Callable, tuple[int, ...]]] = []
         self._needs_complex = expr.has(sp.I)
-        self._result = self._visit(expr)
+        removable = far_forms and half_lines and self._arguments == (z,) and quotient_beside_zero(expr, z)
+        if removable:
+            beside = _BesideZero(expr, *removable)
+            self._result = self._emit(("removable", expr), beside.real, beside.complex_, 0)
+        else:
+            self._result = self._visit(expr)
 
     def __call__(self, values: Sequence[Ball], analytic: bool = False) -> Ball:
         """Run on balls, in the current ``flint.ctx`` precision.
@@ -274,6 +284,34 @@ class _OnHalfLines:
 
 
 _on_half_lines = lru_cache(maxsize=512)(_OnHalfLines)
+
+
+class _BesideZero:
+    """A formula that is 0/0 at 0 as it is written; ``above/below`` holds its values on convex sets around 0."""
+
+    def __init__(self, formula: sp.Expr, above: sp.Expr, below: sp.Expr) -> None:
+        self._direct = CompiledExpression(formula, (z,), half_lines=False)
+        self._above, self._below = (compile_ball(part, (z,)) for part in (above, below))
+
+    def real(self, x: arb) -> arb:
+        """On a real ball."""
+        return self._tighter(False, x, arb(0))
+
+    def complex_(self, analytic: bool, x: Ball) -> acb:
+        """On a complex ball."""
+        return self._tighter(analytic, acb(x), acb(0))
+
+    def _tighter(self, analytic: bool, x: Ball, zero: Ball) -> Ball:
+        """The value from the formula as it is written, with more bits where its terms cancel, or from the quotient."""
+        nearest = x.abs_lower()
+        lost = -_SPARE * math.log(float(nearest)) if 0 < nearest < 1 else 0
+        with ctx.workprec(ctx.prec + min(int(lost), _MOST_SPARE)):
+            direct = self._direct([x], analytic)
+        if nearest > 1:
+            return direct
+        hull = x.union(zero)
+        beside = self._above([hull], analytic) / self._below([hull], analytic)
+        return beside if not direct.is_finite() or beside.rad() < direct.rad() else direct
 
 
 class _FarOut:
