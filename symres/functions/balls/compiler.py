@@ -31,6 +31,7 @@ from .far_form import FAR, by_half_angle, error_arguments, far_form, needs_far_f
 
 _SPARE = 12  # bits for each power of e that a ball is near 0: terms as large as z**-8 cancel
 _MOST_SPARE = 2000  # bits, of places nearer to 0 than counts in any average
+_FAR_TAIL = 100  # an argument of erfc from which exp(u**2)*erfc(u) is enclosed by D
 _LONG = 512  # bits: beyond, a ball operation takes longer in proportion to them
 
 
@@ -124,7 +125,7 @@ class CompiledExpression:
         if self._far_forms and isinstance(node, sp.acos | sp.asin) and error_arguments(node):
             return self._visit(by_half_angle(node))
         if self._far_forms and isinstance(node, sp.Mul) and (scaled := scaled_tail(node)) is not None:
-            return self._visit(scaled)
+            return self._lower_scaled_tail(node, *scaled)
         if self._far_forms and needs_far_form(node):
             far_out = _far_out(node)
             return self._emit(("far out", node), far_out.real, far_out.complex_, self._visit(far_out.symbol))
@@ -134,8 +135,7 @@ class CompiledExpression:
         if isinstance(node, sp.Add):
             return self._lower_add(node)
         if isinstance(node, sp.Mul):
-            factors = group_exponentials(node.args) if self._half_lines else node.args
-            return self._fold(node, [self._visit(a) for a in factors], operator.mul)
+            return self._lower_product(node)
         if isinstance(node, sp.Pow):
             return self._power(node)
         terms = sp.Add.make_args(node.args[0]) if isinstance(node, sp.log) else ()
@@ -171,6 +171,24 @@ class CompiledExpression:
         for count, operand in enumerate(operands[1:]):
             total = self._emit(("fold", node, count), real, complex_, total, operand)
         return total
+
+    def _lower_product(self, node: sp.Mul) -> int:
+        factors = group_exponentials(node.args) if self._half_lines else node.args
+        return self._fold(node, [self._visit(a) for a in factors], operator.mul)
+
+    def _lower_scaled_tail(self, node: sp.Mul, u: sp.Expr, far: sp.Expr) -> int:
+        """The product as it is written, and far out the other form."""
+        symbols = tuple(sorted(node.free_symbols, key=str))
+        program = _compiled(far, symbols)
+
+        def real(u: arb, direct: arb, *values: arb) -> Ball:
+            return program(values) if u > _FAR_TAIL else direct
+
+        def complex_(analytic: bool, u: Ball, direct: Ball, *values: Ball) -> Ball:
+            return program(values, analytic) if acb(u).real > _FAR_TAIL else direct
+
+        operands = [self._visit(u), self._lower_product(node), *map(self._visit, symbols)]
+        return self._emit(("far tail", node), real, complex_, *operands)
 
     def _lower_add(self, node: sp.Add) -> int:
         """A sum, pairs of terms that cancel written without cancellation."""
