@@ -106,7 +106,7 @@ class Activation(Shown):
         set_(self, "parameters", parameters)
         set_(self, "pieces", pieces)
         set_(self, "growth", validate(self.name, pieces))
-        set_(self, "jumps", tuple((b, h) for b, h in zip(pieces.breaks, pieces.jumps, strict=True) if not h.is_zero))
+        set_(self, "jumps", tuple((b, h) for b, h in zip(pieces.breaks, pieces.jumps, strict=True) if h != 0))
         set_(self, "parity", parity(pieces))
         set_(self, "homogeneity", homogeneity(pieces))
 

@@ -20,12 +20,15 @@ from flint import arb, ctx, fmpq
 from ..core.errors import DeclarationError
 from ..core.symbols import z
 from ..core.words import abbreviated
+from ..functions.balls import compile_ball
 from ..functions.function_record import record_of
 from ..functions.ranges import BITS, RangeProgram, range_of_assumptions, samples, sign_of
+from ..functions.removable import quotient_beside_zero
 from ..numerics.interval_arithmetic import LINE, Range, Undefined, interval
 
 _BOXES = 600  # evaluations per condition before the proof is given up
 _BESIDE = arb(2) ** -6  # from a zero of what must not be negative: it is negative on one side, or touches 0
+_AROUND_ZERO = sp.Rational(1, 64)  # up to which a formula that is 0/0 at 0 is enclosed by one ball
 _KINK_REMEDY = "write its kink with abs, max, where, or the root of a polynomial such as sqrt(z^4 + z^2)"
 _PROBES = (0, 1, -1, 2, -2, Fraction(1, 2), Fraction(-1, 2), 3, -3, 5, -5, 10, -10, 100, -100)
 
@@ -46,12 +49,25 @@ def require_finite(asked: str, part: sp.Expr, left: sp.Expr | None, right: sp.Ex
         between = f"between {'-oo' if left is None else left} and {'oo' if right is None else right}"
         kind = "real" if part.has(sp.I) else "finite"
         raise DeclarationError(asked, f"it is not {kind} {between}", _remedy(left, right, real=kind != "real"))
+    if quotient_beside_zero(part, z) is not None and _is_inside(left, right):
+        with ctx.workprec(BITS):
+            value = compile_ball(part, (z,))([arb(0, float(_AROUND_ZERO))])
+        if value.is_finite():  # what is left is on both sides of 0
+            for a, b in ((left, -_AROUND_ZERO), (_AROUND_ZERO, right)):
+                if a is None or b is None or sign_of(b - a) == 1:
+                    require_finite(asked, part, a, b)
+            return
     ends = [end for end in (left, right) if end is not None]
     parameters = set().union(part.free_symbols, *(end.free_symbols for end in ends)) - {z}
     choices: list[Values] = list(samples(sorted(parameters, key=str)))
     # where the formula may fail, innermost places first
     for condition in dict.fromkeys(c for node in sp.postorder_traversal(part) for c in _conditions_of(node)):
         condition.prove(asked, (left, right), choices)
+
+
+def _is_inside(left: sp.Expr | None, right: sp.Expr | None) -> bool:
+    """Whether 0 is in a closed interval."""
+    return (left is None or sign_of(left) in (-1, 0)) and (right is None or sign_of(right) in (1, 0))
 
 
 @dataclass(frozen=True)
@@ -96,7 +112,8 @@ class _Prover:
         self.program = RangeProgram(condition.positive, ranges)
         self.sign = 1
         if condition.positive.has(z):
-            low, high = (_end(end, side, condition.kind != "inside") for end, side in zip(ends, (-1, 1), strict=True))
+            outside = condition.kind != "inside"
+            low, high = (end_place(end, side, outside) for end, side in zip(ends, (-1, 1), strict=True))
             self.domain = Range(low, high, ends[0] is None, ends[1] is None)
         else:
             self.domain = interval(arb(0), arb(0))
@@ -124,7 +141,7 @@ class _Prover:
             spent += 1
             if self._holds(box):
                 continue
-            middle = _middle(box)
+            middle = split_place(box)
             if spent > _BOXES or middle is None:
                 where = "for z -> oo" if box.lo.is_finite() else "for z -> -oo"
                 if box.lo.is_finite() and box.hi.is_finite():
@@ -194,7 +211,7 @@ class _Prover:
             point = arb(fmpq(probe.numerator, probe.denominator))
             if self.domain.lo < point < self.domain.hi:
                 yield point
-        if (middle := _middle(self.domain)) is not None:
+        if (middle := split_place(self.domain)) is not None:
             yield middle
 
     def _probe(self, *points: arb) -> None:
@@ -255,7 +272,7 @@ def _conditions_of(node: sp.Basic) -> Iterator[_Condition]:
 
 
 # ------------------------------------------------------------------------------------------------ points
-def _end(end: sp.Expr | None, side: int, outside: bool) -> arb:
+def end_place(end: sp.Expr | None, side: int, outside: bool) -> arb:
     """An end of the interval as an exact number, outside or inside it by less than a rounding error."""
     if end is None:
         return arb.pos_inf() * side
@@ -263,7 +280,7 @@ def _end(end: sp.Expr | None, side: int, outside: bool) -> arb:
     return value.hi if (side == 1) == outside else value.lo
 
 
-def _middle(box: Range) -> arb | None:
+def split_place(box: Range) -> arb | None:
     """A point inside, or None if the box is too small or too far out to be split."""
     if not box.lo.is_finite() and not box.hi.is_finite():
         return arb(0)

@@ -84,6 +84,7 @@ class _ParsedFunctions(Mapping[str, tuple[Function, int, int]]):
             "where": (_where, 3, 3),
             "max": (sp.Max, 2, 20),
             "min": (sp.Min, 2, 20),
+            "clip": (lambda u, low, high: sp.Min(sp.Max(u, low), high), 3, 3),
         }
     )
 

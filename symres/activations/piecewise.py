@@ -18,6 +18,7 @@ from ..core.errors import DeclarationError
 from ..core.symbols import z
 from ..core.words import abbreviated
 from ..functions.ranges import BITS, RangeProgram, sign_of, vanishes
+from ..functions.removable import value_at_zero
 from ..numerics.interval_arithmetic import Undefined
 from .domain_proof import require_finite
 from .zeros import zeros
@@ -54,7 +55,7 @@ class PiecewiseFunction:
     @property
     def is_continuous(self) -> bool:
         """True if no breakpoint is a jump."""
-        return all(jump.is_zero for jump in self.jumps)
+        return all(jump == 0 for jump in self.jumps)
 
     @cached_property
     def has_finite_slopes(self) -> bool:
@@ -132,7 +133,7 @@ class PiecewiseFunction:
         Raises:
             DeclarationError: on which side of a breakpoint 0 is, depends on parameters.
         """
-        return sp.Add(*(side.subs(z, 0) for side in self.sides_of_zero)) / 2
+        return sp.Add(*(value_at_zero(side, z) for side in self.sides_of_zero)) / 2
 
     def mirrored(self) -> PiecewiseFunction:
         """The function of ``-z``."""
@@ -247,7 +248,7 @@ def value_at(part: sp.Expr, point: sp.Expr) -> sp.Expr:
             found = f"{node} is too large, too small or undefined at this z"
             remedy = "use breakpoints and powers of ordinary size"
             raise DeclarationError(f"the value of {part} at z = {point}", found, remedy)
-    return part.subs(z, point)
+    return part.subs(z, point) if point != 0 else value_at_zero(part, z)
 
 
 def _split_piecewise(expr: sp.Piecewise) -> PiecewiseFunction:
@@ -298,9 +299,9 @@ def _switch(
     crossings = []
     for i, part in enumerate(control.parts):
         # at a pole the sign of the control changes without a zero
-        ends = (None, *control.breaks, None)[i : i + 2]
-        require_finite(f"the switch at {abbreviated(part, 60)} = 0", part, *ends)
-        for root in zeros(part):
+        left, right = (None, *control.breaks, None)[i : i + 2]
+        require_finite(f"the switch at {abbreviated(part, 60)} = 0", part, left, right)
+        for root in zeros(part, (left, right)):
             after_left = i == 0 or _sign(root - control.breaks[i - 1]) > 0
             before_right = i == len(control.breaks) or _sign(control.breaks[i] - root) > 0
             if after_left and before_right:

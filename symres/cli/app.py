@@ -32,7 +32,7 @@ Exit codes: 0 done, 1 a check refutes a result, 2 wrong use or bad input,
 FORMULAS = """\b
 A formula is made of z (or x), numbers, pi, + - * / ^ ( ) and |z|, the names
 of activations as functions, such as gelu(z)*elu(z), and
-  exp log ln sqrt abs sign step max min erf erfc Phi sigmoid softplus
+  exp log ln sqrt abs sign step max min clip erf erfc Phi sigmoid softplus
   sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
   where(z > 0, a, b)   a where the comparison holds, b elsewhere; it nests
 

@@ -9,6 +9,7 @@ from itertools import product
 import sympy as sp
 from flint import arb, ctx, fmpq
 
+from ..core.atoms import Opaque
 from ..core.symbols import z
 from ..core.work_budget import spend
 from ..numerics import interval_arithmetic as arithmetic
@@ -95,6 +96,8 @@ class RangeProgram:
         if record is not None and record.definition is not None:
             return self._visit(record.definition(*node.args))
         constant = constant_ball(node) if node.is_Rational or node in (sp.pi, sp.E) else None
+        if isinstance(node, Opaque) and not node._ball_arguments:  # a number, such as the root of an equation
+            constant = partial(compile_ball(node, ()), ())
         if constant is None:
             raise arithmetic.Undefined(node)
         return self._emit(lambda: arithmetic.interval(constant(), constant()))

@@ -28,7 +28,7 @@ Pair = tuple[PiecewiseIntegrand, PiecewiseIntegrand]
 
 def deltas_of(f: PiecewiseIntegrand) -> Deltas:
     """The delta functions that the derivative of a function has at its jumps."""
-    return tuple((b, h) for b, h in zip(f.breaks, f.jumps, strict=True) if not h.is_zero)
+    return tuple((b, h) for b, h in zip(f.breaks, f.jumps, strict=True) if h != 0)
 
 
 def both_jump(node: AverageNode) -> bool:

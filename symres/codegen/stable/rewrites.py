@@ -15,14 +15,25 @@ from ...functions import companions as co
 from ...functions.companions import logistic
 from ...functions.function_record import RECORDS, record_of
 from ...functions.records.gaussian_signs import Q2, S2
+from ...functions.removable import quotient_beside_zero
 from . import primitives as pr
 from .shifted_signs import crossed, squared, tailed
 
+_BESIDE_ZERO = sp.Float(1e-30)  # lost beside any other number of a rule; its square is a float in double precision
 _ROOM = 500  # below, exponents stay as they are: their exponentials are floats, and so are products with powers
 
 
 def stabilise(expr: sp.Expr) -> sp.Expr:
-    """Apply every rule, bottom-up, in the order that lets each see what the one before leaves."""
+    """Apply every rule, bottom-up, in the order that lets each see what the one before leaves.
+
+    A formula that is 0/0 at 0 as it is written, ``sin(z)/z``, is taken next to 0 there.
+    """
+    if quotient_beside_zero(expr, z) is not None:
+        return _stabilised(expr).xreplace({z: z + _BESIDE_ZERO})
+    return _stabilised(expr)
+
+
+def _stabilised(expr: sp.Expr) -> sp.Expr:
     if expr.has(S2):
         expr = bottom_up(tailed(bottom_up(expr, squared)), crossed)
     for rule in (

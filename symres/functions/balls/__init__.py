@@ -17,5 +17,6 @@ from .enclosure import as_float as as_float
 from .enclosure import as_mpf as as_mpf
 from .enclosure import enclose as enclose
 from .enclosure import evaluate as evaluate
+from .enclosure import exact_middle as exact_middle
 from .enclosure import to_ball as to_ball
 from .enclosure import value_and_radius as value_and_radius

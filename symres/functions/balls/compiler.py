@@ -8,6 +8,7 @@ although the function is harmless: ``log(1 + exp(u))``, ``c*exp(u) - c``, ``c - 
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
@@ -18,14 +19,19 @@ from sympy.core.relational import Relational
 
 from ...core.atoms import Enclosable, Opaque
 from ...core.errors import DeclarationError
+from ...core.symbols import z
 from ...core.words import abbreviated
 from ...core.work_budget import spend
 from ...numerics.ball_functions import Ball, half_integer_power, integer_power, real_power
 from ..companions import Log1p, Softplus, one_plus_exp
 from ..function_record import cancelling, record_of
+from ..removable import quotient_beside_zero
 from .exponential_forms import HALF_LINE, TwoForms, exponential_forms, group_exponentials
-from .far_form import FAR, by_half_angle, error_arguments, far_form, needs_far_form
+from .far_form import FAR, by_half_angle, error_arguments, far_form, needs_far_form, scaled_tail
 
+_SPARE = 12  # bits for each power of e that a ball is near 0: terms as large as z**-8 cancel
+_MOST_SPARE = 2000  # bits, of places nearer to 0 than counts in any average
+_FAR_TAIL = 100  # an argument of erfc from which exp(u**2)*erfc(u) is enclosed by D
 _LONG = 512  # bits: beyond, a ball operation takes longer in proportion to them
 
 
@@ -62,7 +68,12 @@ class CompiledExpression:
         self._registers: dict[Hashable, int] = {symbol: i for i, symbol in enumerate(self._arguments)}
         self._instructions: list[tuple[Callable, Callable, tuple[int, ...]]] = []
         self._needs_complex = expr.has(sp.I)
-        self._result = self._visit(expr)
+        removable = far_forms and half_lines and self._arguments == (z,) and quotient_beside_zero(expr, z)
+        if removable:
+            beside = _BesideZero(expr, *removable)
+            self._result = self._emit(("removable", expr), beside.real, beside.complex_, 0)
+        else:
+            self._result = self._visit(expr)
 
     def __call__(self, values: Sequence[Ball], analytic: bool = False) -> Ball:
         """Run on balls, in the current ``flint.ctx`` precision.
@@ -113,6 +124,8 @@ class CompiledExpression:
             return self._visit(Softplus(exponent))
         if self._far_forms and isinstance(node, sp.acos | sp.asin) and error_arguments(node):
             return self._visit(by_half_angle(node))
+        if self._far_forms and isinstance(node, sp.Mul) and (scaled := scaled_tail(node)) is not None:
+            return self._lower_scaled_tail(node, *scaled)
         if self._far_forms and needs_far_form(node):
             far_out = _far_out(node)
             return self._emit(("far out", node), far_out.real, far_out.complex_, self._visit(far_out.symbol))
@@ -122,8 +135,7 @@ class CompiledExpression:
         if isinstance(node, sp.Add):
             return self._lower_add(node)
         if isinstance(node, sp.Mul):
-            factors = group_exponentials(node.args) if self._half_lines else node.args
-            return self._fold(node, [self._visit(a) for a in factors], operator.mul)
+            return self._lower_product(node)
         if isinstance(node, sp.Pow):
             return self._power(node)
         terms = sp.Add.make_args(node.args[0]) if isinstance(node, sp.log) else ()
@@ -159,6 +171,24 @@ class CompiledExpression:
         for count, operand in enumerate(operands[1:]):
             total = self._emit(("fold", node, count), real, complex_, total, operand)
         return total
+
+    def _lower_product(self, node: sp.Mul) -> int:
+        factors = group_exponentials(node.args) if self._half_lines else node.args
+        return self._fold(node, [self._visit(a) for a in factors], operator.mul)
+
+    def _lower_scaled_tail(self, node: sp.Mul, u: sp.Expr, far: sp.Expr) -> int:
+        """The product as it is written, and far out the other form."""
+        symbols = tuple(sorted(node.free_symbols, key=str))
+        program = _compiled(far, symbols)
+
+        def real(u: arb, direct: arb, *values: arb) -> Ball:
+            return program(values) if u > _FAR_TAIL else direct
+
+        def complex_(analytic: bool, u: Ball, direct: Ball, *values: Ball) -> Ball:
+            return program(values, analytic) if acb(u).real > _FAR_TAIL else direct
+
+        operands = [self._visit(u), self._lower_product(node), *map(self._visit, symbols)]
+        return self._emit(("far tail", node), real, complex_, *operands)
 
     def _lower_add(self, node: sp.Add) -> int:
         """A sum, pairs of terms that cancel written without cancellation."""
@@ -272,6 +302,34 @@ class _OnHalfLines:
 
 
 _on_half_lines = lru_cache(maxsize=512)(_OnHalfLines)
+
+
+class _BesideZero:
+    """A formula that is 0/0 at 0 as it is written; ``above/below`` holds its values on convex sets around 0."""
+
+    def __init__(self, formula: sp.Expr, above: sp.Expr, below: sp.Expr) -> None:
+        self._direct = CompiledExpression(formula, (z,), half_lines=False)
+        self._above, self._below = (compile_ball(part, (z,)) for part in (above, below))
+
+    def real(self, x: arb) -> arb:
+        """On a real ball."""
+        return self._tighter(False, x, arb(0))
+
+    def complex_(self, analytic: bool, x: Ball) -> acb:
+        """On a complex ball."""
+        return self._tighter(analytic, acb(x), acb(0))
+
+    def _tighter(self, analytic: bool, x: Ball, zero: Ball) -> Ball:
+        """The value from the formula as it is written, with more bits where its terms cancel, or from the quotient."""
+        nearest = x.abs_lower()
+        lost = -_SPARE * math.log(float(nearest)) if 0 < nearest < 1 else 0
+        with ctx.workprec(ctx.prec + min(int(lost), _MOST_SPARE)):
+            direct = self._direct([x], analytic)
+        if nearest > 1:
+            return direct
+        hull = x.union(zero)
+        beside = self._above([hull], analytic) / self._below([hull], analytic)
+        return beside if not direct.is_finite() or beside.rad() < direct.rad() else direct
 
 
 class _FarOut:

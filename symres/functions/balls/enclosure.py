@@ -111,6 +111,12 @@ def value_and_radius(ball: arb) -> tuple[mpmath.mpf, mpmath.mpf]:
     return (_mpf(ball.mid()), _mpf(ball.rad())) if ball.is_finite() else (mpmath.mpf(0), mpmath.inf)
 
 
+def exact_middle(ball: arb) -> sp.Rational:
+    """The middle of a ball, exactly."""
+    mantissa, exponent = ball.mid().man_exp()
+    return sp.Integer(int(mantissa)) * sp.Integer(2) ** int(exponent)
+
+
 def to_ball(value: Number, bits: int) -> Ball:
     """A ball around a number: floats are exact binary numbers, strings exact decimals or ratios.
 

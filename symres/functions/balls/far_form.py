@@ -51,6 +51,19 @@ def needs_far_form(node: sp.Basic) -> bool:
     return bool(factors) and any(isinstance(factor, sp.exp) for factor in node.args)
 
 
+def scaled_tail(node: sp.Mul) -> tuple[sp.Expr, sp.Expr] | None:
+    """The u of a product with ``exp(u**2)*erfc(u)``, u > 0, and the product by D; None for any other.
+
+    Flint's erfc has no digits where u is about a million, as in averages at K = 1e-12; D has fewer where u is small.
+    """
+    for tail in node.args:
+        growth = sp.exp(tail.args[0] ** 2) if isinstance(tail, sp.erfc) and tail.args[0].is_positive else None
+        if growth in node.args:
+            (u,) = tail.args
+            return u, node / (growth * tail) * (1 - scaled_ierfc(u)) / (sp.sqrt(sp.pi) * u)
+    return None
+
+
 def by_half_angle(node: sp.Expr) -> sp.Expr:
     """``acos(u)`` or ``asin(u)`` by ``sqrt((1 - u)/(1 + u))``: u comes near 1 without reaching it."""
     (u,) = node.args

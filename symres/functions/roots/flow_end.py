@@ -11,7 +11,7 @@ from sympy.printing.printer import Printer
 from ...core.atoms import Opaque
 from ...core.errors import DeclarationError, NoClosedForm, SymresError
 from ...core.symbols import kappa
-from ..balls import as_mpf, enclose
+from ..balls import as_mpf, enclose, exact_middle
 from .bracketing import at_kappa
 from .root import Root, scanned_roots
 
@@ -62,7 +62,7 @@ class FlowEnd(Opaque, sp.Expr):
     def _ball(self, arguments: list[arb], bits: int) -> arb:
         """The number at the middles of all arguments, made wide enough for the others."""
         at = dict(zip(self._ball_arguments, arguments, strict=True))
-        ball = enclose(self.xreplace({s: _middle(a) for s, a in at.items()}), {}, bits)
+        ball = enclose(self.xreplace({s: exact_middle(a) for s, a in at.items()}), {}, bits)
         if all(a.is_exact() for a in arguments):
             return ball
         with ctx.workprec(2 * bits):
@@ -128,9 +128,3 @@ def _slope(flow: sp.Expr, place: Root) -> float:
         return float(at_kappa(flow.diff(kappa), as_mpf(place.args[1]), _SIGN_BITS))
     except SymresError:  # no slope: it does not jump there
         return 0.0
-
-
-def _middle(ball: arb) -> sp.Rational:
-    """The middle of a ball, exactly."""
-    mantissa, exponent = ball.mid().man_exp()
-    return sp.Integer(int(mantissa)) * sp.Integer(2) ** int(exponent)

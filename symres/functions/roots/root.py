@@ -91,14 +91,19 @@ class Root(ImplicitNumber):
         return cls(equation, number(left, "K*"), number(right, "K*"))
 
     @property
+    def _definition(self) -> tuple[sp.Expr, ...]:
+        """The equation and the ends."""
+        return self.args
+
+    @property
     def equation(self) -> sp.Expr:
         """The expression in ``symbols.kappa`` that vanishes at the root."""
-        return self.args[0]
+        return self._definition[0]
 
     @cached_property
     def _tightest(self) -> tuple[mp.mpf, mp.mpf]:
         """The ends of the narrowest bracket that was ever asked for."""
-        low, high = map(as_mpf, self.args[1:])
+        low, high = map(as_mpf, self._definition[1:])
         return low, high
 
     def _ball(self, arguments: list[arb], bits: int) -> arb:
@@ -109,6 +114,32 @@ class Root(ImplicitNumber):
                 left, right = self._tightest = _bracket(self.equation, (left + right) / 2, accuracy, bits)
         with ctx.workprec(2 * bits + 2 * _START_BITS):
             return at_kappa(kappa, left, ctx.prec).union(at_kappa(kappa, right, ctx.prec))
+
+
+class FormulaZero(Root, sp.Atom):
+    """A positive zero of a declared formula: its equation is no part of the formulas in which it stands.
+
+    What looks through an expression for error functions or roots must not meet those of the equation.
+    """
+
+    def __new__(cls, *definition: sp.Expr) -> FormulaZero:
+        """The zero of an equation between two ends, as of a ``Root``."""
+        self = sp.Atom.__new__(cls)
+        self._hidden = definition
+        return self
+
+    def __getnewargs__(self) -> tuple[sp.Expr, ...]:
+        return self._hidden
+
+    def _hashable_content(self) -> tuple[sp.Expr, ...]:
+        return self._hidden
+
+    @property
+    def _definition(self) -> tuple[sp.Expr, ...]:
+        return self._hidden
+
+    def _sympyrepr(self, printer: Printer) -> str:
+        return f"FormulaZero({', '.join(map(printer._print, self._hidden))})"
 
 
 def _bracket(equation: sp.Expr, root: mp.mpf, accuracy: int, bits: int) -> tuple[mp.mpf, mp.mpf]:

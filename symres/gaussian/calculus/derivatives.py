@@ -257,7 +257,7 @@ def _is_continuous(terms: Sequence[Term], i: int) -> bool:
 def _jumps(f: PiecewiseFunction) -> Iterator[tuple[sp.Expr, sp.Expr]]:
     """Where a function jumps, and by how much."""
     for b, jump, left, right in zip(f.breaks, f.jumps, f.parts, f.parts[1:], strict=False):
-        if not jump.is_zero:
+        if jump != 0:
             yield b, value_at(right, b) - value_at(left, b)
 
 

@@ -94,7 +94,7 @@ def _deltas(phi: Phi, x: sp.Symbol) -> Iterator[Delta]:
         raise NoClosedForm(f"the average of {phi}", "its argument is not affine", "declare the function as a whole")
     below: PiecewiseFunction = _lower_order(phi, 1).pieces
     for b, jump in zip(below.breaks, below.jumps, strict=True):
-        if not jump.is_zero:
+        if jump != 0:
             # delta(a x + c - b) = delta(x - (b - c)/a)/|a|
             yield Delta(jump / abs(steepness), (b - phi.argument.subs(x, 0)) / steepness)
 
@@ -114,9 +114,7 @@ def _require_continuous(asked: sp.Expr, function: sp.Expr, x: sp.Symbol, place: 
             continue
         pieces = pieces_of(factor, x)
         if any(
-            not jump.is_zero
-            for b, jump in zip(pieces.breaks, pieces.jumps, strict=True)
-            if (b - place).is_zero is not False
+            jump != 0 for b, jump in zip(pieces.breaks, pieces.jumps, strict=True) if (b - place).is_zero is not False
         ):
             raise NoClosedForm(
                 f"the average of {asked}",

@@ -23,6 +23,7 @@ from ..algebra.rational_functions import Frac, RationalField
 from ..algebra.to_sympy import write_terms
 from .absolute_moments import MOMENT, half_line_moments
 from .orthants import Matrix
+from .rational_averages import FRACTION, rational_average
 from .stein import average_terms
 from .terms import parse_terms
 
@@ -110,6 +111,8 @@ def _close(start: ProductAverage) -> Proof:
         return Proof(start, (Step("symmetry", rule, vanish_by_symmetry, vanish_by_symmetry(start)),))
     if (moments := absolute_moments(start)) is not None:
         return Proof(start, (Step("absolute moments", MOMENT, absolute_moments, moments),))
+    if (fractions := partial_fractions(start)) is not None:
+        return Proof(start, (Step("partial fractions", FRACTION, partial_fractions, fractions),))
     signs = telescope(start)
     details: list[str] = []
     try:
@@ -267,6 +270,14 @@ def absolute_moments(average: ProductAverage) -> sp.Expr | None:
     if len(average.factors) > 1:
         return None
     found = half_line_moments(*average.factors, *average.covariance)
+    return None if found is None else canonical(found)
+
+
+def partial_fractions(average: ProductAverage) -> sp.Expr | None:
+    """The average of a quotient of polynomials; None if it is another one."""
+    if len(average.factors) > 1:
+        return None
+    found = rational_average(*average.factors, *average.covariance)
     return None if found is None else canonical(found)
 
 

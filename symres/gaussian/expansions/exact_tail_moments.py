@@ -223,6 +223,8 @@ def algebraic_moment(remainder: PiecewiseFunction, n: int) -> sp.Expr | None:
         (sp.factor(sp.cancel(z**n * part)), low, high)
         for (low, high), part in zip(pairwise(ends), remainder.parts, strict=True)
     ]
+    if any(_has_unwritten_poles(integrand) for integrand, *_ in pieces):
+        return None
     total = sp.Add(*(sp.integrate(integrand, (z, low, high)) for integrand, low, high in pieces))
     if total.has(sp.Integral) or not (total.is_number and total.is_finite):
         return None
@@ -234,6 +236,14 @@ def algebraic_moment(remainder: PiecewiseFunction, n: int) -> sp.Expr | None:
             measured += mp.quad(sp.lambdify(z, integrand, "mpmath"), [start, *inside, _number(high)])
         close = abs(measured - _number(total)) <= _TOLERANCE * abs(measured)
     return total if close else None
+
+
+def _has_unwritten_poles(integrand: sp.Expr) -> bool:
+    """Whether a quotient of polynomials has poles that are no roots of quadratics: sympy takes minutes to give up."""
+    denominator = sp.denom(integrand)
+    if not denominator.is_polynomial(z) or not denominator.has(z):
+        return False
+    return any(factor.degree() > 2 for factor, _ in sp.Poly(denominator, z).factor_list()[1])
 
 
 def _number(value: sp.Expr) -> mp.mpf:

@@ -121,7 +121,7 @@ def broken_at(phi: Activation) -> list[dict[str, list[sp.Expr]]]:
     for jumping, infinite in _ORDERS:
         breaks: dict[str, list[sp.Expr]] = {}
         for b, jump in zip(function.breaks, function.jumps, strict=True):
-            if b in left and not jump.is_zero:
+            if b in left and jump != 0:
                 breaks.setdefault(infinite if jump.has(*_NO_NUMBERS) else jumping, []).append(b)
                 left.remove(b)
         result.append(breaks)

@@ -22,7 +22,7 @@ TEXTS = [
     ("1/(z^2 - 2)", "not finite near z = 1.41421"),
     ("1/(z - 3)^2", "not finite at z = 3"),
     ("1/(1 - cos(z))", "not finite at z = 0"),
-    ("z/sin(z)", "not finite at z = 0"),
+    ("z/sin(z)", "not finite near z = -3.14159"),
     ("1/(exp(z) - 1)", "not finite"),
     ("1/(exp(z) - 3*z)", "not finite near z = 0.619061"),
     ("log(z)", "not real at z = -1"),
@@ -67,7 +67,6 @@ TEXTS = [
     # a function that is finite everywhere, with a branch that is not: the message must not deny the first
     ("where(abs(z)<1, exp(-1/(1-z^2)), 0)", "1/(1 - z^2) is not finite at z = -1", "ends included"),
     ("where(z>0, log(z), 0)", "log(z) is not finite at z = 0", "ends included"),
-    ("where(abs(z)>0, sin(z)/z, 1)", "1/z is not finite at z = 0", "cannot leave out a single point"),
     # not real on one side, which is no single point
     ("z^(1/3)", "is not real at z = -1", "use abs(z) inside"),
     ("log(z)", "is not real at z = -1", "use abs(z) inside"),

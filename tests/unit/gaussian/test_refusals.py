@@ -91,7 +91,7 @@ BALLS = [
 
 ENGINE = [
     (lambda: exact(sp.tanh(z) ** 2), "tanh"),
-    (lambda: exact(1 / (1 + z**2)), "not a polynomial"),
+    (lambda: exact(1 / (1 + z**4)), "not a polynomial"),
     (lambda: exact(sp.erf(z) ** 6), "6 correlated signs centred"),
     (lambda: exact(sp.erf(z + 1) ** 3), "3 correlated signs not centred"),
     (lambda: exact(sp.erf(z + 1) * sp.erf(z), sp.Max(z, 1), law=(K1, C, K2)), "3 correlated signs not centred"),
