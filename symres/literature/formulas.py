@@ -79,6 +79,9 @@ class Operation(sp.Expr):
 
     def _latex(self, printer: Any) -> str:
         name, *arguments = self.args
+        if name.name == "slope":
+            formula, bound = map(printer._print, arguments)
+            return rf"\frac{{\partial}}{{\partial {bound}}} \left({formula}\right)"
         return rf"\operatorname{{{name.name}}}\left({', '.join(map(printer._print, arguments))}\right)"
 
 

@@ -189,9 +189,9 @@ class Sides:
     def words(self) -> set[str]:
         """What occurs in the claim, abbreviations included."""
         texts = (self.printed, self.claim.derived, self.claim.missing, self.claim.correct, self.claim.witness)
-        words = set().union(*map(_words, texts))
+        words = set().union(*map(words_of, texts))
         tables = {**self.document.symbols, **self.claim.where}
-        while more := set().union(*(_words(tables[word]) for word in words & tables.keys())) - words:
+        while more := set().union(*(words_of(tables[word]) for word in words & tables.keys())) - words:
             words |= more
         return words
 
@@ -239,7 +239,8 @@ def _distance(left: Number, right: Number) -> mp.mpf:
     return abs(mp.mpf(left) - mp.mpf(right)) / scale if scale > _NOTHING else mp.mpf(0)
 
 
-def _words(text: str) -> set[str]:
+def words_of(text: str) -> set[str]:
+    """The names in a formula or a path."""
     return set(_WORD.findall(text))
 
 

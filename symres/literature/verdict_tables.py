@@ -13,7 +13,7 @@ from ..core.files import render
 from ..notation import latex
 from ..report.latex.prose import prose
 from .formulas import Phi, tree
-from .judging import Judgement, Number
+from .judging import Judgement, Number, words_of
 from .printed_claims import VERDICTS
 
 _ACTIVATIONS = {"phi": r"\phi", "phi_a": r"\phi_a", "phi_b": r"\phi_b"}
@@ -52,7 +52,7 @@ def whole(judgement: Judgement, width: int = 80) -> str:
     at = ", ".join(f"{name} = {_shown(value)}" for name, value in judgement.shown_point.items())
     rows = [
         ("printed", claim.printed),
-        *((name, f"{name} = {meaning}") for name, meaning in claim.where.items() if name in claim.printed),
+        *((name, f"{name} = {meaning}") for name, meaning in claim.where.items() if name in words_of(claim.printed)),
         ("derived", claim.derived or f"{claim.missing} is missing"),
         ("correct", claim.correct),
         ("witness", claim.witness),
@@ -88,12 +88,12 @@ def errata_sheet(judgements: Sequence[Judgement]) -> str:
             "claims": [
                 {
                     "label": judgement.claim.label,
-                    "states": prose(judgement.claim.states),
+                    "states": prose(_sentence(judgement.claim.states)),
                     "printed": in_latex(judgement.claim.printed),
                     "correct": in_latex(judgement.claim.correct),
                     "where": _where_in_latex(judgement),
-                    "reason": prose(judgement.claim.reason),
-                    "values": prose(_values(judgement)),
+                    "reason": prose(_sentence(judgement.claim.reason)),
+                    "numbers": prose(_values(judgement)),
                 }
                 for judgement in wrong
                 if judgement.document.id == name
@@ -113,13 +113,18 @@ def in_latex(text: str) -> str:
         return rf"\text{{{text}}}"
 
 
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def _named(shown: str) -> Phi:
     return lambda argument, order: sp.Function(shown + "'" * order)(argument)
 
 
 def _where_in_latex(judgement: Judgement) -> str:
     claim = judgement.claim
-    used = {name: meaning for name, meaning in claim.where.items() if name in claim.printed or name in claim.correct}
+    words = words_of(claim.printed) | words_of(claim.correct)
+    used = {name: meaning for name, meaning in claim.where.items() if name in words}
     return ", ".join(f"{latex(sp.Symbol(name))} = {in_latex(meaning)}" for name, meaning in used.items())
 
 
