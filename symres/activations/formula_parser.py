@@ -404,7 +404,8 @@ class _Parser:
                 return self.error(token, "a comparison outside where", "comparisons belong in where(z > 0, ..., ...)")
             return self.error(token, f"unexpected '{token.text}'", "check brackets and operators")
         remedy = foreign_remedy(token.text) or "put an operator such as * before it"
-        return self.error(token, f"unexpected '{abbreviated(token.text, 30)}'", remedy)
+        shown = repr(abbreviated(token.text, 30))[1:-1]  # a text in quotes may contain what does not print
+        return self.error(token, f"unexpected '{shown}'", remedy)
 
     def _check_size(self, token: _Token, base: sp.Expr, exponent: sp.Expr) -> None:
         """Refuse powers of numbers that would take astronomically many digits."""

@@ -196,3 +196,9 @@ def test_no_text_gets_through_as_anything_but_a_formula(text):
 def test_decimals_are_exact(number):
     found = parse(f"z + ({number:f})") - z
     assert Fraction(int(found.p), int(found.q)) == Fraction(number)
+
+
+def test_what_does_not_print_is_shown_by_its_code():
+    with pytest.raises(DeclarationError) as caught:
+        parse("'\x00'")
+    assert str(caught.value).isprintable()
